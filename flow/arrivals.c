@@ -422,7 +422,7 @@ static void give_up(Flow *flow, int at, const State *state) {
     Site *site = site_of(flow, at, what->pipe);
     Share *share = &site->shares[flow->rank];
     Count count = state->counts[row->handle];
-    if (row->kind != ROW_DROP)
+    if (row_effects[row->kind].signals == SIGNALS_ARRIVES)
         signal(rules, what, &count);
     else if (count.touched && !site->late)
         site->late = true, site->touched_at = count.touched_at, site->arrived_at = count.arrived_at;
@@ -466,43 +466,37 @@ static void part(Flow *flow, int region, State *state) {
     state->parting = made;
 }
 
-static void step(Flow *flow, int at, void *data) {
-    const Row *row = &flow->code->rows.items[at];
+static void touch_row(Flow *flow, int at, void *state) {
+    touches(flow, code_row(flow->code, at), state);
+}
+
+static void set_row(Flow *flow, int at, void *state) {
+    const Row *row = code_row(flow->code, at);
+    set(flow, state, row->local, value_of(flow, state, row->value));
+}
+
+static void unsafe_row(Flow *flow, int at, void *state) { unsafe(flow, at, state); }
+
+static void acquire_row(Flow *flow, int at, void *state) {
+    acquire(flow->data, code_row(flow->code, at), state);
+}
+
+static void move_row(Flow *flow, int at, void *data) {
+    const Row *row = code_row(flow->code, at);
     State *state = data;
-    touches(flow, row, state);
-    switch (row->kind) {
-    case ROW_IF:
-        if (parts_threads(&flow->code->regions.items[row->region])) part(flow, row->region, state);
-        break;
-    case ROW_END:
-    case ROW_NEXT: leave_partings(flow, state, row->region); break;
-    case ROW_SET: set(flow, state, row->local, value_of(flow, state, row->value)); break;
-    case ROW_UNSAFE: unsafe(flow, at, state); break;
-    case ROW_ACQUIRE: acquire(flow->data, row, state); break;
-    case ROW_MOVE:
-        if (handle_of(flow->data, row->handle) && handle_of(flow->data, row->other))
-            state->counts[row->handle] = state->counts[row->other];
-        break;
-    case ROW_RELEASE:
-    case ROW_DROP:
-    case ROW_KEEP: give_up(flow, at, state); break;
-    case ROW_LOOP:
-    case ROW_ELSE:
-    case ROW_BLOCK:
-    case ROW_LEAVE:
-    case ROW_EXIT:
-    case ROW_OPEN:
-    case ROW_CLOSE:
-    case ROW_TILE:
-    case ROW_PREFETCH:
-    case ROW_ASK:
-    case ROW_LEND:
-    case ROW_FLUSH:
-    case ROW_TAKE:
-    case ROW_PASS:
-    case ROW_STEP:
-    case ROW_COUNT: break;
-    }
+    if (handle_of(flow->data, row->handle) && handle_of(flow->data, row->other))
+        state->counts[row->handle] = state->counts[row->other];
+}
+
+static void give_row(Flow *flow, int at, void *state) { give_up(flow, at, state); }
+
+static void if_row(Flow *flow, int at, void *state) {
+    int region = code_row(flow->code, at)->region;
+    if (parts_threads(code_region(flow->code, region))) part(flow, region, state);
+}
+
+static void end_row(Flow *flow, int at, void *state) {
+    leave_partings(flow, state, code_row(flow->code, at)->region);
 }
 
 /* Loops with arrivals are followed iteration by iteration. */
@@ -516,14 +510,21 @@ static bool follows(Flow *flow, int region, const void *state) {
     return false;
 }
 
-static const Rule rule = {.name = "arrivals",
-                          .ranks = true,
-                          .start = start,
-                          .copy = copy,
-                          .join = join,
-                          .step = step,
-                          .enters = enters,
-                          .follows = follows};
+static const Rule rule = {
+    .name = "arrivals",
+    .ranks = true,
+    .start = start,
+    .copy = copy,
+    .join = join,
+    .on = {.every = touch_row,
+           .access = {[ACCESS_SETS] = set_row, [ACCESS_RAW] = unsafe_row},
+           .stage = {[STAGE_TAKE] = acquire_row,
+                     [STAGE_MOVE] = move_row,
+                     [STAGE_GIVE] = give_row,
+                     [STAGE_GIVE_LATE] = give_row},
+           .control = {[CONTROL_IF] = if_row, [CONTROL_NEXT] = end_row, [CONTROL_END] = end_row}},
+    .enters = enters,
+    .follows = follows};
 
 /* True if the role releases stages with declared arrivals */
 static bool has_declared(const FlowCode *code) {

@@ -7,6 +7,14 @@ const char *const row_names[ROW_COUNT] = {
 #undef ROW
 };
 
+const RowEffects row_effects[ROW_COUNT] = {
+#define ROW(name, text, control, stage, scope, access, executes, signals, meaning)                 \
+    [ROW_##name] = {CONTROL_##control, STAGE_##stage,       SCOPE_##scope,                         \
+                    ACCESS_##access,   EXECUTES_##executes, SIGNALS_##signals},
+#include "flow/rows.def"
+#undef ROW
+};
+
 bool code_inside(const FlowCode *code, int inner, int outer) {
     while (inner > outer) inner = code->regions.items[inner].parent;
     return inner == outer;

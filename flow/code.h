@@ -6,14 +6,8 @@
 #ifndef PIPEC_FLOW_CODE_H
 #define PIPEC_FLOW_CODE_H
 
+#include "flow/effects.h"
 #include "prog/prog.h"
-
-typedef enum ONE_BYTE RowKind {
-#define ROW(name, ...) ROW_##name,
-#include "flow/rows.def"
-#undef ROW
-    ROW_COUNT
-} RowKind;
 
 typedef enum ONE_BYTE RegionKind {
     REGION_ROLE,  /* the whole role; its END is the last row before EXIT */
@@ -133,8 +127,6 @@ typedef struct FlowCode {
     /* of a slice: indexes of its rows and regions in the whole Code */
     VEC(int) whole_rows, whole_regions;
 } FlowCode;
-
-extern const char *const row_names[ROW_COUNT];
 
 /* Needs an elaborated role. Never NULL; a role without a body has only its EXIT. */
 FlowCode *code_lower(Arena *arena, const Prog *prog, const Role *role);

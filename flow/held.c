@@ -190,16 +190,28 @@ static void flush(const Row *row, State *state) {
         if (state->items[i].late == row->late) take_out(state, i);
 }
 
-static void step(Flow *flow, int at, void *data) {
-    const Row *row = &flow->code->rows.items[at];
-    State *state = data;
-    if (row->kind == ROW_FLUSH) flush(row, state);
-    if (!known(flow, row->handle)) return;
-    if (row->kind == ROW_ACQUIRE) acquire(flow, at, state);
-    if (row->kind == ROW_RELEASE || row->kind == ROW_DROP || row->kind == ROW_CLOSE)
-        release_stage(state, row->handle);
-    if (row->kind == ROW_KEEP) keep(flow, row, state);
-    if (row->kind == ROW_MOVE && known(flow, row->other)) move(flow, row, state);
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static void acquire_row(Flow *flow, int at, void *state) {
+    if (known(flow, code_row(flow->code, at)->handle)) acquire(flow, at, state);
+}
+
+/* A stage that is given up, or whose variable ends */
+static void give_row(Flow *flow, int at, void *state) {
+    int handle = code_row(flow->code, at)->handle;
+    if (known(flow, handle)) release_stage(state, handle);
+}
+
+static void keep_row(Flow *flow, int at, void *state) {
+    const Row *row = code_row(flow->code, at);
+    if (known(flow, row->handle)) keep(flow, row, state);
+}
+
+static void flush_row(Flow *flow, int at, void *state) { flush(code_row(flow->code, at), state); }
+
+static void move_row(Flow *flow, int at, void *state) {
+    const Row *row = code_row(flow->code, at);
+    if (known(flow, row->handle) && known(flow, row->other)) move(flow, row, state);
 }
 
 /* True if the loop acquires stages of an end of which some are held. The analysis does not
@@ -243,12 +255,15 @@ static bool reports(const Flow *flow) {
 }
 
 static const Rule rule = {.name = "window",
-                          .rows = ROW_BIT(ACQUIRE) | ROW_BIT(RELEASE) | ROW_BIT(DROP) |
-                                  ROW_BIT(CLOSE) | ROW_BIT(KEEP) | ROW_BIT(FLUSH) | ROW_BIT(MOVE),
                           .start = start,
                           .copy = copy,
                           .join = join,
-                          .step = step,
+                          .on = {.scope = {[SCOPE_CLOSES] = give_row},
+                                 .stage = {[STAGE_TAKE] = acquire_row,
+                                           [STAGE_GIVE] = give_row,
+                                           [STAGE_GIVE_LATE] = keep_row,
+                                           [STAGE_GIVE_ALL] = flush_row,
+                                           [STAGE_MOVE] = move_row}},
                           .reports = reports,
                           .follows = follows};
 

@@ -314,15 +314,23 @@ static void record(struct Intervals *v, int at, const Interval *state) {
     for (int i = 0; i < v->count; i++) row[i] = hull(row[i], state[i]);
 }
 
-static void step(Flow *flow, int at, void *data) {
+static void record_row(Flow *flow, int at, void *state) {
+    if (flow->last) record(flow->data, at, state);
+}
+
+static void set_row(Flow *flow, int at, void *data) {
     struct Intervals *v = flow->data;
+    const Row *row = code_row(v->code, at);
     Interval *state = data;
-    const Row *row = &v->code->rows.items[at];
-    if (flow->last) record(v, at, state);
-    bool sets = row->kind == ROW_SET && row->local >= 0 && v->slots[row->local] >= 0;
-    if (sets) state[v->slots[row->local]] = evaluate(v, state, row->value);
-    for (int i = 0; i < v->count && row->kind == ROW_UNSAFE; i++)
-        if (row_sets(v->code, row, v->locals[i]))
+    if (row->local >= 0 && v->slots[row->local] >= 0)
+        state[v->slots[row->local]] = evaluate(v, state, row->value);
+}
+
+static void unsafe_row(Flow *flow, int at, void *data) {
+    const struct Intervals *v = flow->data;
+    Interval *state = data;
+    for (int i = 0; i < v->count; i++)
+        if (row_sets(v->code, code_row(v->code, at), v->locals[i]))
             state[i] = of_type(v->code->role->locals.items[v->locals[i]].type);
 }
 
@@ -353,14 +361,15 @@ static bool follows(Flow *flow, int region, const void *state) {
     return trips_followed(flow->code, region) > 0;
 }
 
-static const Rule rule = {.name = "intervals",
-                          .together = true,
-                          .start = start,
-                          .copy = copy,
-                          .join = join,
-                          .step = step,
-                          .enters = enters,
-                          .follows = follows};
+static const Rule rule = {
+    .name = "intervals",
+    .together = true,
+    .start = start,
+    .copy = copy,
+    .join = join,
+    .on = {.every = record_row, .access = {[ACCESS_SETS] = set_row, [ACCESS_RAW] = unsafe_row}},
+    .enters = enters,
+    .follows = follows};
 
 /* ---- followed variables ---------------------------------------------------------------------- */
 

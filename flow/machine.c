@@ -445,48 +445,35 @@ static void leave(const Position *place, const Row *row) {
     go_to(place, row->again ? target->next : target->end + 1);
 }
 
+static void move(Machine *m, State *state, const Position *place, const Row *row, bool skipping) {
+    (void)state, (void)skipping;
+    put_held(m, place, row->handle, take_held(place, row->other));
+}
+
+/* What changes which stage a handle holds */
+static void change_hold(Machine *m, State *state, const Position *place, const Row *row,
+                        bool skipping) {
+    static void (*const by[STAGE_COUNT])(Machine *, State *, const Position *, const Row *,
+                                         bool) = {[STAGE_TAKE] = acquire,
+                                                  [STAGE_GIVE] = release,
+                                                  [STAGE_GIVE_LATE] = keep,
+                                                  [STAGE_MOVE] = move};
+    if (taken_part(place, row)) by[row_effects[row->kind].stage](m, state, place, row, skipping);
+}
+
 /* Executes rows that are followed by the next row */
 static void act(Machine *m, State *state, const Position *place, const Row *row) {
+    const RowEffects *effects = &row_effects[row->kind];
     bool skipping = skips(place);
-    switch (row->kind) {
-    case ROW_ACQUIRE:
-        if (taken_part(place, row)) acquire(m, state, place, row, skipping);
-        break;
-    case ROW_RELEASE:
-    case ROW_DROP:
-        if (taken_part(place, row)) release(m, state, place, row, skipping);
-        break;
-    case ROW_MOVE:
-        if (taken_part(place, row)) put_held(m, place, row->handle, take_held(place, row->other));
-        break;
-    case ROW_KEEP:
-        if (taken_part(place, row)) keep(m, state, place, row, skipping);
-        break;
-    case ROW_FLUSH: flush(m, state, place, row->late); break;
-    case ROW_TAKE: take(m, state, place, row, skipping); break;
-    case ROW_PASS: pass(m, state, place, row, skipping); break;
-    case ROW_SET:
-    case ROW_TILE:
-    case ROW_UNSAFE:
-    case ROW_STEP:
-    case ROW_ASK:
-    case ROW_OPEN:
-    case ROW_CLOSE:
-    case ROW_LEND:
-        if (m->oracle.row && !(skipping && row->kind == ROW_TILE))
-            m->oracle.row(m, state, place, row);
-        break;
-    case ROW_PREFETCH:
-    case ROW_LOOP:
-    case ROW_NEXT:
-    case ROW_IF:
-    case ROW_ELSE:
-    case ROW_BLOCK:
-    case ROW_END:
-    case ROW_LEAVE:
-    case ROW_EXIT:
-    case ROW_COUNT: break;
-    }
+    if (row_changes_hold(row->kind))
+        change_hold(m, state, place, row, skipping);
+    else if (effects->stage == STAGE_GIVE_ALL)
+        flush(m, state, place, row->late);
+    else if (effects->executes == EXECUTES_IN_TURN)
+        (effects->signals == SIGNALS_WAITS ? take : pass)(m, state, place, row, skipping);
+    else if (m->oracle.row && effects->control == CONTROL_ON && effects->access != ACCESS_FETCHES &&
+             !(skipping && effects->access == ACCESS_WRITES))
+        m->oracle.row(m, state, place, row);
     go_to(place, *place->step / 2 + 1);
 }
 

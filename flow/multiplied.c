@@ -67,19 +67,33 @@ static void multiply(Flow *flow, const Tile *tile, uint64_t *read) {
         if (operands[i]->space == SPACE_STAGE) set_read(flow, read, operands[i]->object, true);
 }
 
-static void step(Flow *flow, int at, void *state) {
-    const Row *row = &flow->code->rows.items[at];
-    uint64_t *read = state;
-    if (row->kind == ROW_ACQUIRE) set_read(flow, read, row->handle, false);
-    if (row->kind == ROW_TILE) multiply(flow, row->tile, read);
-    if (row->kind == ROW_MOVE && valid_index(row->other, flow->code->role->handles.count))
-        set_read(flow, read, row->handle, is_read(read, row->other));
-    if (row->kind == ROW_RELEASE || row->kind == ROW_DROP || row->kind == ROW_KEEP)
-        release(flow, read, row->handle);
+static void tile_row(Flow *flow, int at, void *read) {
+    multiply(flow, code_row(flow->code, at)->tile, read);
 }
 
-static const Rule rule = {
-    .name = "multiplied", .start = start, .copy = copy, .join = join, .step = step};
+static void acquire_row(Flow *flow, int at, void *read) {
+    set_read(flow, read, code_row(flow->code, at)->handle, false);
+}
+
+static void move_row(Flow *flow, int at, void *read) {
+    const Row *row = code_row(flow->code, at);
+    if (valid_index(row->other, flow->code->role->handles.count))
+        set_read(flow, read, row->handle, is_read(read, row->other));
+}
+
+static void give_row(Flow *flow, int at, void *read) {
+    release(flow, read, code_row(flow->code, at)->handle);
+}
+
+static const Rule rule = {.name = "multiplied",
+                          .start = start,
+                          .copy = copy,
+                          .join = join,
+                          .on = {.access = {[ACCESS_WRITES] = tile_row},
+                                 .stage = {[STAGE_TAKE] = acquire_row,
+                                           [STAGE_MOVE] = move_row,
+                                           [STAGE_GIVE] = give_row,
+                                           [STAGE_GIVE_LATE] = give_row}}};
 
 bool flow_always_multiplied(Arena *arena, FlowCode *code, int pipe) {
     Multiplied m = {.pipe = pipe, .always = true};

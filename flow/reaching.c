@@ -58,7 +58,7 @@ static const Rule rule = {.name = "reaching",
                           .start = start,
                           .copy = copy,
                           .join = join,
-                          .step = step,
+                          .on = {.every = step},
                           .reports = reports};
 
 bool *flow_reaching(Arena *arena, FlowCode *code, int local, int at) {

@@ -7,7 +7,8 @@
 #include <assert.h>
 #include <string.h>
 
-#define CASES_MOST 16 /* most cases at one place */
+#define CASES_MOST    16 /* most cases at one place */
+#define HANDLERS_MOST 5  /* of a row: one for each field of Handlers */
 
 typedef struct Case {
     Assumptions assumed;
@@ -137,18 +138,29 @@ static Bindings enter_row(Flow *flow, int at) {
     return values_at(flow->arena, flow->code, at);
 }
 
-static bool steps_over(const Rule *rule, RowKind kind) {
-    return !rule->rows || (rule->rows >> kind & 1);
+/* Those of the row, in their order; returns how many */
+static int find_handlers(const Rule *rule, RowKind kind, Handler *found[HANDLERS_MOST]) {
+    const RowEffects *row = &row_effects[kind];
+    Handler *all[HANDLERS_MOST] = {rule->on.every, rule->on.access[row->access],
+                                   rule->on.scope[row->scope], rule->on.stage[row->stage],
+                                   rule->on.control[row->control]};
+    int count = 0;
+    for (int i = 0; i < HANDLERS_MOST; i++)
+        if (all[i]) found[count++] = all[i];
+    return count;
 }
 
 static void step(Flow *flow, int at, const Cases *cases) {
     int bound = flow->context.bound_count;
-    if (!cases->count || !steps_over(flow->rule, flow->code->rows.items[at].kind)) return;
+    Handler *handlers[HANDLERS_MOST];
+    if (!cases->count) return;
+    int count = find_handlers(flow->rule, flow->code->rows.items[at].kind, handlers);
+    if (!count) return;
     Bindings before = enter_row(flow, at);
     for (size_t i = 0; i < cases->count; i++) {
         arena_count(flow->arena, 4);
         enter_case(flow, &cases->items[i], bound);
-        flow->rule->step(flow, at, cases->items[i].state);
+        for (int h = 0; h < count; h++) handlers[h](flow, at, cases->items[i].state);
         leave_case(flow, bound);
     }
     (void)algebra_hold(flow->context.algebra, before);

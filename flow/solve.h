@@ -17,8 +17,20 @@
 
 typedef struct Flow Flow;
 
-#define ROW_BIT(kind) (1u << ROW_##kind)
-_Static_assert(ROW_COUNT <= 32, "a bit for each kind of row");
+/* What a row does to the state; monotone. Reports in the last round (flow->last). */
+typedef void Handler(Flow *flow, int at, void *state);
+
+/* By effect. A row's handlers are called in this order; rows without one are stepped over, unless
+ * `every` is given, which comes first. */
+typedef struct Handlers {
+    Handler *every;
+    Handler *access[ACCESS_COUNT];
+    Handler *scope[SCOPE_COUNT];
+    Handler *stage[STAGE_COUNT];
+    /* LOOP: its bounds are evaluated, once on entry; NEXT: at the end of each iteration; END: after
+     * the join; ELSE: at the end of the first arm */
+    Handler *control[CONTROL_COUNT];
+} Handlers;
 
 typedef struct Rule {
     const char *name;
@@ -28,7 +40,6 @@ typedef struct Rule {
     bool together;
     /* states share no memory: copies may reuse old ones (flow_spare) */
     bool reuses;
-    unsigned rows; /* ROW_BIT of each kind of row that it steps over; 0: all */
     /* A state is memory of the rule; the solver copies it at branches and joins it where paths
      * meet. */
     void *(*start)(Flow *flow);
@@ -37,10 +48,7 @@ typedef struct Rule {
      * on entry, from a later one on iteration. Keeps in `to` the facts that hold on both.
      * Returns true if `to` has changed, which is only used at a LOOP. */
     bool (*join)(Flow *flow, void *to, const void *from, int at, int source);
-    /* The effect of the row on the state; monotone. LOOP: its bounds are evaluated, once on
-     * entry; NEXT: at the end of each iteration; END: after the join; ELSE: at the end of the
-     * first arm. Reports in the last round (flow->last). */
-    void (*step)(Flow *flow, int at, void *state);
+    Handlers on;
     /* True if the last round has something to report. NULL: always. If false, the rule has
      * stepped over all rows with their final states, and with earlier ones. */
     bool (*reports)(const Flow *flow);

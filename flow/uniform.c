@@ -243,45 +243,52 @@ static void acquire(const Uniform *u, State *state, const Row *row) {
     u->prog->pipes.items[pipe].along |= (uint32_t)state->pipes[pipe] >> AXES;
 }
 
-static void step(Flow *flow, int at, void *data) {
+static void set_row(Flow *flow, int at, void *state) {
+    set(flow->data, state, code_row(flow->code, at));
+}
+
+static void evaluate_row(Flow *flow, int at, void *state) {
     const Uniform *u = flow->data;
-    State *state = data;
-    const Row *row = &u->code->rows.items[at];
     Evaluated evaluated = {u, state, 0};
-    switch (row->kind) {
-    case ROW_LOOP: enter_loop(u, state, row->region); break;
-    case ROW_NEXT: end_iteration(u, state, row->region); break;
-    case ROW_IF: enter(u, state, row->region, of(u, state, row->value)); break;
-    case ROW_BLOCK: enter(u, state, row->region, 0); break;
-    case ROW_SET: set(u, state, row); break;
-    case ROW_TILE:
-        row_exprs(u->code, row, derive, &evaluated);
-        row->tile->along |= (uint32_t)control(u, state, row->region) >> AXES;
-        break;
-    case ROW_PREFETCH: row_exprs(u->code, row, derive, &evaluated); break;
-    case ROW_UNSAFE:
-        row_exprs(u->code, row, derive, &evaluated);
-        unsafe(u, state, row);
-        break;
-    case ROW_ACQUIRE: acquire(u, state, row); break;
-    case ROW_END: state->regions[row->region] = 0; break; /* all threads have rejoined */
-    case ROW_ELSE:
-    case ROW_LEAVE:
-    case ROW_EXIT:
-    case ROW_OPEN:
-    case ROW_CLOSE:
-    case ROW_ASK:
-    case ROW_RELEASE:
-    case ROW_DROP:
-    case ROW_MOVE:
-    case ROW_LEND:
-    case ROW_KEEP:
-    case ROW_FLUSH:
-    case ROW_TAKE:
-    case ROW_PASS:
-    case ROW_STEP:
-    case ROW_COUNT: break;
-    }
+    row_exprs(u->code, code_row(u->code, at), derive, &evaluated);
+}
+
+static void tile_row(Flow *flow, int at, void *state) {
+    const Uniform *u = flow->data;
+    const Row *row = code_row(u->code, at);
+    evaluate_row(flow, at, state);
+    row->tile->along |= (uint32_t)control(u, state, row->region) >> AXES;
+}
+
+static void unsafe_row(Flow *flow, int at, void *state) {
+    evaluate_row(flow, at, state);
+    unsafe(flow->data, state, code_row(flow->code, at));
+}
+
+static void acquire_row(Flow *flow, int at, void *state) {
+    acquire(flow->data, state, code_row(flow->code, at));
+}
+
+static void loop_row(Flow *flow, int at, void *state) {
+    enter_loop(flow->data, state, code_row(flow->code, at)->region);
+}
+
+static void next_row(Flow *flow, int at, void *state) {
+    end_iteration(flow->data, state, code_row(flow->code, at)->region);
+}
+
+static void if_row(Flow *flow, int at, void *state) {
+    const Row *row = code_row(flow->code, at);
+    enter(flow->data, state, row->region, of(flow->data, state, row->value));
+}
+
+static void block_row(Flow *flow, int at, void *state) {
+    enter(flow->data, state, code_row(flow->code, at)->region, 0);
+}
+
+/* All threads have rejoined. */
+static void end_row(Flow *flow, int at, void *state) {
+    ((State *)state)->regions[code_row(flow->code, at)->region] = 0;
 }
 
 /* Results are stored during the rounds, which only widen them. */
@@ -296,7 +303,16 @@ static const Rule rule = {.name = "uniform",
                           .start = start,
                           .copy = copy,
                           .join = join,
-                          .step = step,
+                          .on = {.access = {[ACCESS_SETS] = set_row,
+                                            [ACCESS_WRITES] = tile_row,
+                                            [ACCESS_FETCHES] = evaluate_row,
+                                            [ACCESS_RAW] = unsafe_row},
+                                 .stage = {[STAGE_TAKE] = acquire_row},
+                                 .control = {[CONTROL_LOOP] = loop_row,
+                                             [CONTROL_NEXT] = next_row,
+                                             [CONTROL_IF] = if_row,
+                                             [CONTROL_BLOCK] = block_row,
+                                             [CONTROL_END] = end_row}},
                           .reports = reports};
 
 /* In a role of one instance, without `unsafe` and without a cluster, nothing varies outside of

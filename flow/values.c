@@ -333,24 +333,50 @@ static void assign(Flow *flow, int at, State *state) {
               : version(flow, row->local, at));
 }
 
-static void step(Flow *flow, int at, void *data) {
-    Values *values = flow->data;
-    State *state = data;
-    const Row *row = &flow->code->rows.items[at];
-    values->rows[at] = hold(flow, state);
+static void hold_row(Flow *flow, int at, void *state) {
+    ((Values *)flow->data)->rows[at] = hold(flow, state);
+}
+
+static void set_row(Flow *flow, int at, void *state) {
+    const Values *values = flow->data;
     Bindings before = algebra_hold(flow->code->algebra, values->rows[at]);
-    if (row->kind == ROW_SET) assign(flow, at, state);
-    for (size_t i = 0; row->kind == ROW_UNSAFE && i < values->count; i++)
+    assign(flow, at, state);
+    (void)algebra_hold(flow->code->algebra, before);
+}
+
+static void unsafe_row(Flow *flow, int at, void *state) {
+    const Values *values = flow->data;
+    const Row *row = code_row(flow->code, at);
+    for (size_t i = 0; i < values->count; i++)
         if (row_sets(flow->code, row, (int)i)) set(flow, state, (int)i, version(flow, (int)i, at));
-    if (row->kind == ROW_OPEN && row->object == OBJECT_LOCAL)
-        set(flow, state, row->index, version(flow, row->index, at));
-    if (row->kind == ROW_ELSE) values->falls[at] = true;
-    if (row->kind == ROW_END && region_of(flow, row)->kind == REGION_IF &&
-        !values->falls[region_of(flow, row)->otherwise])
-        values->falls[at] = true;
-    if (row->kind == ROW_LOOP) enter_loop(flow, row->region, state);
-    if (row->kind == ROW_END && region_loops(region_of(flow, row)))
-        end_loop(flow, row->region, state);
+}
+
+static void open_row(Flow *flow, int at, void *state) {
+    const Row *row = code_row(flow->code, at);
+    if (row->object == OBJECT_LOCAL) set(flow, state, row->index, version(flow, row->index, at));
+}
+
+static void loop_row(Flow *flow, int at, void *state) {
+    const Values *values = flow->data;
+    Bindings before = algebra_hold(flow->code->algebra, values->rows[at]);
+    enter_loop(flow, code_row(flow->code, at)->region, state);
+    (void)algebra_hold(flow->code->algebra, before);
+}
+
+static void else_row(Flow *flow, int at, void *state) {
+    const Values *values = flow->data;
+    (void)state;
+    values->falls[at] = true;
+}
+
+static void end_row(Flow *flow, int at, void *state) {
+    const Values *values = flow->data;
+    const Row *row = code_row(flow->code, at);
+    const Region *region = region_of(flow, row);
+    if (region->kind == REGION_IF && !values->falls[region->otherwise]) values->falls[at] = true;
+    if (!region_loops(region)) return;
+    Bindings before = algebra_hold(flow->code->algebra, values->rows[at]);
+    end_loop(flow, row->region, state);
     (void)algebra_hold(flow->code->algebra, before);
 }
 
@@ -360,13 +386,18 @@ static void meets(Flow *flow, int at, void *const *states, const int *sources, s
     for (size_t i = 0; i < count; i++) values->falls[sources[i]] = true;
 }
 
-static const Rule rule = {.name = "values",
-                          .together = true,
-                          .start = start,
-                          .copy = copy,
-                          .join = join,
-                          .step = step,
-                          .meets = meets};
+static const Rule rule = {
+    .name = "values",
+    .together = true,
+    .start = start,
+    .copy = copy,
+    .join = join,
+    .on = {.every = hold_row,
+           .access = {[ACCESS_SETS] = set_row, [ACCESS_RAW] = unsafe_row},
+           .scope = {[SCOPE_OPENS] = open_row},
+           .control =
+               {[CONTROL_LOOP] = loop_row, [CONTROL_ELSE] = else_row, [CONTROL_END] = end_row}},
+    .meets = meets};
 
 /* IFs with an arm that always leaves: after them the condition is decided. */
 static void find_leaving(Arena *arena, Values *values, const FlowCode *code) {

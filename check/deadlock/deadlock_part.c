@@ -19,13 +19,11 @@ static bool keeps(const FlowCode *code, const Row *row, const void *data) {
     const Wanted *wanted = data;
     const Side *side = wanted->side;
     if (side->without[row - code->rows.items]) return false;
-    if (row->kind == ROW_TAKE || row->kind == ROW_PASS) return role_is_several(side->role);
+    if (row_effects[row->kind].executes == EXECUTES_IN_TURN) return role_is_several(side->role);
     if (row->kind == ROW_FLUSH)
         return code->lates.items[row->late].lag > 0 &&
                takes(side, code->lates.items[row->late].handle);
-    bool operation = row->kind == ROW_ACQUIRE || row->kind == ROW_RELEASE ||
-                     row->kind == ROW_DROP || row->kind == ROW_MOVE || row->kind == ROW_KEEP;
-    return operation && takes(side, row->handle);
+    return row_changes_hold(row->kind) && takes(side, row->handle);
 }
 
 /* The rows for the part's pipes that are not in side->without */
@@ -44,9 +42,7 @@ static int mentions(const FlowCode *slice, int handle) {
     int count = 0;
     for (size_t at = 0; at < slice->rows.count; at++) {
         const Row *row = &slice->rows.items[at];
-        bool own = row->kind == ROW_ACQUIRE || row->kind == ROW_RELEASE || row->kind == ROW_DROP ||
-                   row->kind == ROW_KEEP;
-        if (own || row->kind == ROW_MOVE) count += row->handle == handle;
+        if (row_changes_hold(row->kind)) count += row->handle == handle;
         if (row->kind == ROW_MOVE) count += row->other == handle;
     }
     return count;

@@ -71,9 +71,7 @@ static int section_of(const Region *loop, int at) { return (at > loop->end) - (a
 
 static bool uses_handle(const Row *row, int handle) {
     if (row->kind == ROW_MOVE && row->other == handle) return true;
-    bool uses = row->kind == ROW_ACQUIRE || row->kind == ROW_RELEASE || row->kind == ROW_DROP ||
-                row->kind == ROW_KEEP || row->kind == ROW_MOVE;
-    return uses && row->handle == handle;
+    return row_changes_hold(row->kind) && row->handle == handle;
 }
 
 /* True if the stages of the handle are passed on in the section in which it is declared. `lag` is

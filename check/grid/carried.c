@@ -252,7 +252,9 @@ static void depends(const Carried *c, CarriedState *state, int region, const Ori
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static void tile_row(Carried *c, const Flow *flow, int at, CarriedState *state) {
+static void tile_row(Flow *flow, int at, void *data) {
+    Carried *c = flow->data;
+    CarriedState *state = data;
     const Row *row = &c->code->rows.items[at];
     const Tile *tile = row->tile;
     const Origin *origin = control_at(c, state, at);
@@ -270,7 +272,9 @@ static void tile_row(Carried *c, const Flow *flow, int at, CarriedState *state) 
     sink(c, flow, origin, row->span);
 }
 
-static void set_row(Carried *c, const Flow *flow, int at, CarriedState *state) {
+static void set_row(Flow *flow, int at, void *data) {
+    Carried *c = flow->data;
+    CarriedState *state = data;
     const Row *row = &c->code->rows.items[at];
     if (!valid_index(row->local, c->role->locals.count)) return;
     const Origin *origin = control_at(c, state, at);
@@ -293,7 +297,9 @@ static bool numbers_stages(const Carried *c, const Unsafe *unsafe) {
     return false;
 }
 
-static void unsafe_row(Carried *c, const Flow *flow, int at, CarriedState *state) {
+static void unsafe_row(Flow *flow, int at, void *data) {
+    Carried *c = flow->data;
+    CarriedState *state = data;
     const Row *row = &c->code->rows.items[at];
     const Unsafe *unsafe = row->unsafe;
     const Origin *origin = control_at(c, state, at);
@@ -311,12 +317,18 @@ static void unsafe_row(Carried *c, const Flow *flow, int at, CarriedState *state
             write_whole(c, state, carried_local(c, unsafe->operands.items[i].local), origin, true);
 }
 
-static void acquire_row(Carried *c, const Row *row, CarriedState *state) {
+static void acquire_row(Flow *flow, int at, void *data) {
+    Carried *c = flow->data;
+    const Row *row = code_row(c->code, at);
+    CarriedState *state = data;
     if (valid_index(row->handle, c->role->handles.count))
         write_whole(c, state, carried_handle(c, row->handle), NULL, true);
 }
 
-static void move_row(Carried *c, const Row *row, CarriedState *state) {
+static void move_row(Flow *flow, int at, void *data) {
+    Carried *c = flow->data;
+    const Row *row = code_row(c->code, at);
+    CarriedState *state = data;
     if (!valid_index(row->handle, c->role->handles.count) ||
         !valid_index(row->other, c->role->handles.count))
         return;
@@ -331,7 +343,10 @@ static void move_row(Carried *c, const Row *row, CarriedState *state) {
     begin_anew(c, state, from);
 }
 
-static void open_row(Carried *c, const Row *row, CarriedState *state) {
+static void open_row(Flow *flow, int at, void *data) {
+    Carried *c = flow->data;
+    const Row *row = code_row(c->code, at);
+    CarriedState *state = data;
     if (row->object == OBJECT_LOCAL) begin_anew(c, state, carried_local(c, row->index));
     if (row->object == OBJECT_TILE)
         begin_anew(c, state, row->index), keep_places(state, row->index, NULL, false);
@@ -351,12 +366,17 @@ static void cross(const Carried *c, CarriedState *state) {
 }
 
 /* All paths that diverged in the region, or in the iteration, have joined. */
-static void end_row(const Carried *c, const Row *row, CarriedState *state) {
+static void end_row(Flow *flow, int at, void *data) {
+    const Carried *c = flow->data;
+    const Row *row = code_row(c->code, at);
+    CarriedState *state = data;
     state->control[slot_of(row)] = NULL;
     if (c->code->regions.items[row->region].kind == REGION_GRID) cross(c, state);
 }
 
-static void loop_row(Carried *c, const Flow *flow, int at, CarriedState *state) {
+static void loop_row(Flow *flow, int at, void *data) {
+    Carried *c = flow->data;
+    CarriedState *state = data;
     int number = c->code->rows.items[at].region;
     const Region *region = &c->code->regions.items[number];
     if (region->kind == REGION_GRID) {
@@ -371,45 +391,14 @@ static void loop_row(Carried *c, const Flow *flow, int at, CarriedState *state) 
     if (origin) depends(c, state, number, origin);
 }
 
-static void if_row(Carried *c, const Flow *flow, int at, CarriedState *state) {
+static void if_row(Flow *flow, int at, void *data) {
+    Carried *c = flow->data;
+    CarriedState *state = data;
     int number = c->code->rows.items[at].region;
     if (c->same_arms[number]) return;
     const Origin *origin =
         carried_expr(c, flow, state, NULL, c->code->regions.items[number].condition);
     if (origin) depends(c, state, number, origin);
-}
-
-static void step(Flow *flow, int at, void *data) {
-    Carried *c = flow->data;
-    const Row *row = &flow->code->rows.items[at];
-    switch (row->kind) {
-    case ROW_LOOP: loop_row(c, flow, at, data); break;
-    case ROW_IF: if_row(c, flow, at, data); break;
-    case ROW_NEXT:
-    case ROW_END: end_row(c, row, data); break;
-    case ROW_OPEN: open_row(c, row, data); break;
-    case ROW_SET: set_row(c, flow, at, data); break;
-    case ROW_TILE: tile_row(c, flow, at, data); break;
-    case ROW_UNSAFE: unsafe_row(c, flow, at, data); break;
-    case ROW_ACQUIRE: acquire_row(c, row, data); break;
-    case ROW_MOVE: move_row(c, row, data); break;
-    case ROW_PREFETCH:
-    case ROW_ELSE:
-    case ROW_BLOCK:
-    case ROW_LEAVE:
-    case ROW_EXIT:
-    case ROW_CLOSE:
-    case ROW_ASK:
-    case ROW_RELEASE:
-    case ROW_DROP:
-    case ROW_LEND:
-    case ROW_KEEP:
-    case ROW_FLUSH:
-    case ROW_TAKE:
-    case ROW_PASS:
-    case ROW_STEP:
-    case ROW_COUNT: break;
-    }
 }
 
 /* A loop whose variable may subscript a tile whose elements are distinguished */
@@ -438,19 +427,24 @@ static int trips(Flow *flow, int region) {
 
 static bool reports(const Flow *flow) { return ((const Carried *)flow->data)->found; }
 
-static const Rule rule = {.name = "carried",
-                          .rows = ROW_BIT(LOOP) | ROW_BIT(IF) | ROW_BIT(NEXT) | ROW_BIT(END) |
-                                  ROW_BIT(OPEN) | ROW_BIT(SET) | ROW_BIT(TILE) | ROW_BIT(UNSAFE) |
-                                  ROW_BIT(ACQUIRE) | ROW_BIT(MOVE),
-                          .ranks = true,
-                          .trips = trips,
-                          .reuses = true,
-                          .start = start,
-                          .copy = copy,
-                          .join = join,
-                          .step = step,
-                          .reports = reports,
-                          .follows = follows};
+static const Rule rule = {
+    .name = "carried",
+    .ranks = true,
+    .trips = trips,
+    .reuses = true,
+    .start = start,
+    .copy = copy,
+    .join = join,
+    .on =
+        {.access = {[ACCESS_SETS] = set_row, [ACCESS_WRITES] = tile_row, [ACCESS_RAW] = unsafe_row},
+         .scope = {[SCOPE_OPENS] = open_row},
+         .stage = {[STAGE_TAKE] = acquire_row, [STAGE_MOVE] = move_row},
+         .control = {[CONTROL_LOOP] = loop_row,
+                     [CONTROL_IF] = if_row,
+                     [CONTROL_NEXT] = end_row,
+                     [CONTROL_END] = end_row}},
+    .reports = reports,
+    .follows = follows};
 
 /* ---- objects --------------------------------------------------------------------------------- */
 

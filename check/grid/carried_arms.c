@@ -158,37 +158,20 @@ static bool same_set(Arms *arms, const Row *a, const Row *b) {
     return same_index(arms->locals, role->locals.count, a->local, b->local);
 }
 
+/* What a row does to no value and no stage is alike. */
 static bool same_row(Arms *arms, const Row *a, const Row *b) {
-    if (a->kind != b->kind) return false;
-    switch (a->kind) {
-    case ROW_LOOP:
-    case ROW_IF:
-    case ROW_BLOCK: return same_region(arms, a, b);
-    case ROW_OPEN: return open_alike(arms, a, b);
-    case ROW_SET: return same_set(arms, a, b);
-    case ROW_TILE: return same_tile(arms, a->tile, b->tile);
-    case ROW_ACQUIRE: return acquire_alike(arms, a, b);
-    case ROW_RELEASE:
-    case ROW_DROP:
-    case ROW_MOVE:
-    case ROW_LEND:
-    case ROW_KEEP: return same_handle(arms, a, b);
-    case ROW_LEAVE: return a->target == b->target && a->again == b->again;
-    case ROW_NEXT:
-    case ROW_ELSE:
-    case ROW_END:
-    case ROW_EXIT:
-    case ROW_CLOSE:
-    case ROW_ASK:
-    case ROW_PREFETCH:
-    case ROW_FLUSH: return true;
-    case ROW_UNSAFE:
-    case ROW_TAKE:
-    case ROW_PASS:
-    case ROW_STEP:
-    case ROW_COUNT: break;
-    }
-    return false;
+    const RowEffects *effects = &row_effects[a->kind];
+    if (a->kind != b->kind || effects->access == ACCESS_RAW || effects->stage == STAGE_STEP ||
+        effects->executes == EXECUTES_IN_TURN)
+        return false;
+    if (effects->access == ACCESS_EVALUATES || effects->control == CONTROL_BLOCK)
+        return same_region(arms, a, b);
+    if (effects->access == ACCESS_SETS) return same_set(arms, a, b);
+    if (effects->access == ACCESS_WRITES) return same_tile(arms, a->tile, b->tile);
+    if (effects->scope == SCOPE_OPENS) return open_alike(arms, a, b);
+    if (effects->stage == STAGE_TAKE) return acquire_alike(arms, a, b);
+    if (row_changes_hold(a->kind) || effects->stage == STAGE_LEND) return same_handle(arms, a, b);
+    return effects->control != CONTROL_LEAVE || (a->target == b->target && a->again == b->again);
 }
 
 /* ---- arms ------------------------------------------------------------------------------------ */

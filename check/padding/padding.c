@@ -236,23 +236,52 @@ static void second(Flow *flow, int region, void *state) {
     flow->code->algebra->space = space;
 }
 
-static void forget(Padding *p, const Row *row) {
-    const Region *region = code_region(p->code, row->region);
-    if (region_loops(region)) padding_forget(p, region, row->kind == ROW_NEXT);
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static Padding *at_row(Flow *flow, void *state) {
+    Padding *p = flow->data;
+    p->state = state;
+    return p;
 }
 
-static void step(Flow *flow, int at, void *state) {
-    Padding *p = flow->data;
-    const Row *row = &flow->code->rows.items[at];
-    p->state = state;
-    if (row->kind == ROW_OPEN && row->object == OBJECT_TILE) padding_open(p, row->index);
-    if (row->kind == ROW_OPEN && row->object == OBJECT_LOCAL)
-        padding_open(p, padding_scalar_object(p->code, row->index));
-    if (row->kind == ROW_LOOP || row->kind == ROW_NEXT) padding_iterate(p, row->region);
-    if (row->kind == ROW_NEXT || row->kind == ROW_END) forget(p, row);
-    if (row->kind == ROW_UNSAFE) unsafe_row(p, row);
-    if (row->kind == ROW_ELSE) padding_refine(flow, row->region, true, state);
-    if (row->kind != ROW_TILE && row->kind != ROW_SET && row->kind != ROW_LEAVE) return;
+static void forget(Padding *p, int region, bool again) {
+    if (region_loops(code_region(p->code, region)))
+        padding_forget(p, code_region(p->code, region), again);
+}
+
+static void open_row(Flow *flow, int at, void *state) {
+    Padding *p = at_row(flow, state);
+    const Row *row = code_row(p->code, at);
+    if (row->object == OBJECT_TILE) padding_open(p, row->index);
+    if (row->object == OBJECT_LOCAL) padding_open(p, padding_scalar_object(p->code, row->index));
+}
+
+static void raw_row(Flow *flow, int at, void *state) {
+    unsafe_row(at_row(flow, state), code_row(flow->code, at));
+}
+
+static void loop_row(Flow *flow, int at, void *state) {
+    padding_iterate(at_row(flow, state), code_row(flow->code, at)->region);
+}
+
+static void next_row(Flow *flow, int at, void *state) {
+    int region = code_row(flow->code, at)->region;
+    padding_iterate(at_row(flow, state), region);
+    forget(flow->data, region, true);
+}
+
+static void end_row(Flow *flow, int at, void *state) {
+    forget(at_row(flow, state), code_row(flow->code, at)->region, false);
+}
+
+static void else_row(Flow *flow, int at, void *state) {
+    padding_refine(flow, code_row(flow->code, at)->region, true, state);
+}
+
+/* A row with values that may be those of padding: `decide` is called with what the path knows,
+ * unless its result is known already. */
+static void decide_row(Flow *flow, int at, void *state, void (*decide)(Padding *, const Row *)) {
+    Padding *p = at_row(flow, state);
     bool report = p->report;
     p->assumed = flow->context.assumed;
     padding_begin(p, at);
@@ -263,9 +292,7 @@ static void step(Flow *flow, int at, void *state) {
     if (p->proofs) mark = values_assume(flow->arena, flow->code, at);
     const IndexSpace *space = flow->code->algebra->space;
     padding_decide_path(p);
-    if (row->kind == ROW_TILE) tile_row(p, row);
-    if (row->kind == ROW_SET) set_row(p, row);
-    if (row->kind == ROW_LEAVE) padding_check_leave(p, row);
+    decide(p, code_row(p->code, at));
     p->decided.count = 0;
     flow->code->algebra->space = space;
     if (p->proofs) algebra_undo(flow->code->algebra, mark);
@@ -273,22 +300,33 @@ static void step(Flow *flow, int at, void *state) {
     padding_remember(p, at);
 }
 
+static void write_row(Flow *flow, int at, void *state) { decide_row(flow, at, state, tile_row); }
+static void assign_row(Flow *flow, int at, void *state) { decide_row(flow, at, state, set_row); }
+static void leave_row(Flow *flow, int at, void *state) {
+    decide_row(flow, at, state, padding_check_leave);
+}
+
 static int trips(Flow *flow, int region) { return padding_trips(flow->data, region); }
 
 static bool reports(const Flow *flow) { return ((const Padding *)flow->data)->report; }
 
-static const Rule rule = {.name = "padding",
-                          .rows = ROW_BIT(OPEN) | ROW_BIT(LOOP) | ROW_BIT(NEXT) | ROW_BIT(UNSAFE) |
-                                  ROW_BIT(ELSE) | ROW_BIT(LEAVE) | ROW_BIT(TILE) | ROW_BIT(SET) |
-                                  ROW_BIT(END),
-                          .start = padding_start,
-                          .copy = padding_copy,
-                          .join = padding_join,
-                          .step = step,
-                          .second = second,
-                          .trips = trips,
-                          .reports = reports,
-                          .reuses = true};
+static const Rule rule = {
+    .name = "padding",
+    .start = padding_start,
+    .copy = padding_copy,
+    .join = padding_join,
+    .on = {.access =
+               {[ACCESS_SETS] = assign_row, [ACCESS_WRITES] = write_row, [ACCESS_RAW] = raw_row},
+           .scope = {[SCOPE_OPENS] = open_row},
+           .control = {[CONTROL_LOOP] = loop_row,
+                       [CONTROL_NEXT] = next_row,
+                       [CONTROL_ELSE] = else_row,
+                       [CONTROL_LEAVE] = leave_row,
+                       [CONTROL_END] = end_row}},
+    .second = second,
+    .trips = trips,
+    .reports = reports,
+    .reuses = true};
 
 /* ---- roles ----------------------------------------------------------------------------------- */
 

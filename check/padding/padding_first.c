@@ -127,17 +127,20 @@ static bool target_mentions(Padding *p, const Row *row, PadAxis axis) {
     return false;
 }
 
+static bool computes(RowKind kind) {
+    const RowEffects *row = &row_effects[kind];
+    return row->stage == STAGE_NONE && row->signals == SIGNALS_NOTHING &&
+           row->access != ACCESS_RAW && row->access != ACCESS_FETCHES;
+}
+
 /* The loop only computes variables and tiles of the role, the same elements in each iteration:
  * each effect of an iteration is one that padding_check_loop has refused, or keeps its object. */
 static bool only_computes(Padding *p, PadAxis axis) {
-    static const unsigned plain = ROW_BIT(LOOP) | ROW_BIT(NEXT) | ROW_BIT(IF) | ROW_BIT(ELSE) |
-                                  ROW_BIT(BLOCK) | ROW_BIT(END) | ROW_BIT(LEAVE) | ROW_BIT(OPEN) |
-                                  ROW_BIT(CLOSE) | ROW_BIT(SET) | ROW_BIT(TILE);
     const FlowCode *code = p->code;
     const Region *loop = &code->regions.items[axis.region];
     for (int at = loop->begin + 1; at < loop->end; at++) {
         const Row *row = code_row(code, at);
-        if (!(plain >> row->kind & 1)) return false;
+        if (!computes(row->kind)) return false;
         if (row->kind != ROW_TILE) continue;
         const Access *target = &row->tile->target;
         bool tile = target->space == SPACE_REGISTER || target->space == SPACE_SHARED;

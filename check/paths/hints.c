@@ -78,17 +78,25 @@ static void acquire(Flow *flow, const Row *row, Fresh *hints) {
     stale(h->role, what->pipe, what->end, row->head, false, hints);
 }
 
-static void step(Flow *flow, int at, void *state) {
-    const Row *row = &flow->code->rows.items[at];
-    Fresh *hints = state;
-    if (row->kind == ROW_ASK) hints[row->hint] = (Fresh){.is = true};
-    if (row->kind == ROW_ACQUIRE) acquire(flow, row, hints);
-    if (row->kind == ROW_STEP)
-        stale(flow->code->role, row->unsafe->pipe, row->unsafe->end, row->span, true, hints);
+static void ask_row(Flow *flow, int at, void *hints) {
+    ((Fresh *)hints)[code_row(flow->code, at)->hint] = (Fresh){.is = true};
+}
+
+static void acquire_row(Flow *flow, int at, void *hints) {
+    acquire(flow, code_row(flow->code, at), hints);
+}
+
+static void step_row(Flow *flow, int at, void *hints) {
+    const Row *row = code_row(flow->code, at);
+    stale(flow->code->role, row->unsafe->pipe, row->unsafe->end, row->span, true, hints);
 }
 
 static const Rule rule = {
-    .name = "hints", .start = start, .copy = copy, .join = join, .step = step};
+    .name = "hints",
+    .start = start,
+    .copy = copy,
+    .join = join,
+    .on = {.stage = {[STAGE_ASK] = ask_row, [STAGE_TAKE] = acquire_row, [STAGE_STEP] = step_row}}};
 
 /* If instances take turns, an early `try` may find the stage of the previous lap, which another
  * instance has not acquired yet. */

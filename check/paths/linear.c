@@ -14,7 +14,8 @@ static bool known(const Linear *linear, int handle) {
     return valid_index(handle, linear->role->handles.count) && linear->slot[handle] >= 0;
 }
 
-static void acquire(Linear *linear, Path *path, int at) {
+static void acquire(Flow *flow, int at, void *path) {
+    Linear *linear = flow->data;
     const Row *row = &linear->code->rows.items[at];
     if (!linear_event(linear, path, row->handle, EVENT_ACQUIRE, at, row->span)) return;
     *linear_change(linear, path, row->handle) =
@@ -31,7 +32,8 @@ static void forget(Linear *linear, Path *path, int handle) {
     linear_change(linear, path, handle)->state = STATE_POISON;
 }
 
-static void move(Linear *linear, Path *path, int at) {
+static void move(Flow *flow, int at, void *path) {
+    Linear *linear = flow->data;
     const Row *row = &linear->code->rows.items[at];
     if (!known(linear, row->handle) || !known(linear, row->other)) {
         forget(linear, path, row->handle);
@@ -51,9 +53,11 @@ static void move(Linear *linear, Path *path, int at) {
 
 /* ---- scopes ---------------------------------------------------------------------------------- */
 
-static void open(Linear *linear, Path *path, int at) {
-    int handle = linear->code->rows.items[at].index;
-    if (known(linear, handle))
+static void open(Flow *flow, int at, void *path) {
+    Linear *linear = flow->data;
+    const Row *row = code_row(linear->code, at);
+    int handle = row->index;
+    if (row->object == OBJECT_HANDLE && known(linear, handle))
         *path_push(linear, path) =
             (Hold){.state = STATE_FREE, .handle = handle, .since = at, .acquired = at};
 }
@@ -84,7 +88,9 @@ static void leave_scope(Linear *linear, Path *path, const Hold *hold, int at) {
         linear->given[hold->handle] = hold->since;
 }
 
-static void close(Linear *linear, Path *path, int at) {
+static void close(Flow *flow, int at, void *state) {
+    Linear *linear = flow->data;
+    Path *path = state;
     const Row *row = &linear->code->rows.items[at];
     if (!known(linear, row->handle)) return;
     const Hold *hold = linear_hold(linear, path, row->handle);
@@ -110,50 +116,30 @@ static void find_use(Access *access, bool written, void *data) {
         vec_push(found->arena, found->uses, ((Use){access->object, access->span}));
 }
 
-static void use(Linear *linear, Path *path, int at) {
+/* Accesses of every row, also those of a LEND or an ACQUIRE */
+static void use(Flow *flow, int at, void *path) {
+    Linear *linear = flow->data;
+    linear->last = flow->last;
     const Uses *uses = &linear->uses[at];
     for (size_t i = 0; i < uses->count; i++)
         linear_event(linear, path, uses->items[i].handle, EVENT_USE, at, uses->items[i].span);
 }
 
-static void step(Flow *flow, int at, void *state) {
+/* A block's own release follows at its end. */
+static void give(Flow *flow, int at, void *path) {
+    const Row *row = code_row(flow->code, at);
+    if (!row->block) linear_event(flow->data, path, row->handle, EVENT_RELEASE, at, row->span);
+}
+
+static void use_handle(Flow *flow, int at, void *path) {
+    const Row *row = code_row(flow->code, at);
+    linear_event(flow->data, path, row->handle, EVENT_USE, at, row->span);
+}
+
+static void leave(Flow *flow, int at, void *path) {
     Linear *linear = flow->data;
-    const Row *row = &linear->code->rows.items[at];
-    Path *path = state;
-    linear->last = flow->last;
-    use(linear, path, at);
-    switch (row->kind) {
-    case ROW_OPEN:
-        if (row->object == OBJECT_HANDLE) open(linear, path, at);
-        break;
-    case ROW_CLOSE: close(linear, path, at); break;
-    case ROW_ACQUIRE: acquire(linear, path, at); break;
-    case ROW_RELEASE:
-    case ROW_DROP: /* a block's own release follows at its end */
-        if (!row->block) linear_event(linear, path, row->handle, EVENT_RELEASE, at, row->span);
-        break;
-    case ROW_MOVE: move(linear, path, at); break;
-    case ROW_LEND:
-    case ROW_UNSAFE: linear_event(linear, path, row->handle, EVENT_USE, at, row->span); break;
-    case ROW_LEAVE: linear->drops[at] |= flow->last && linear->leave == row->stmt; break;
-    case ROW_LOOP:
-    case ROW_NEXT:
-    case ROW_IF:
-    case ROW_ELSE:
-    case ROW_BLOCK:
-    case ROW_END:
-    case ROW_EXIT:
-    case ROW_SET:
-    case ROW_TILE:
-    case ROW_PREFETCH:
-    case ROW_ASK:
-    case ROW_KEEP:
-    case ROW_FLUSH:
-    case ROW_TAKE:
-    case ROW_PASS:
-    case ROW_STEP:
-    case ROW_COUNT: break;
-    }
+    (void)path;
+    linear->drops[at] |= flow->last && linear->leave == code_row(flow->code, at)->stmt;
 }
 
 static void *start(Flow *flow) { return path_new(flow->data); }
@@ -174,8 +160,19 @@ static void meets(Flow *flow, int at, void *const *states, const int *sources, s
     linear_meets(linear, at, paths, sources, count);
 }
 
-static const Rule rule = {
-    .name = "linear", .start = start, .copy = copy, .join = join, .step = step, .meets = meets};
+static const Rule rule = {.name = "linear",
+                          .start = start,
+                          .copy = copy,
+                          .join = join,
+                          .on = {.every = use,
+                                 .access = {[ACCESS_RAW] = use_handle},
+                                 .scope = {[SCOPE_OPENS] = open, [SCOPE_CLOSES] = close},
+                                 .stage = {[STAGE_TAKE] = acquire,
+                                           [STAGE_GIVE] = give,
+                                           [STAGE_MOVE] = move,
+                                           [STAGE_LEND] = use_handle},
+                                 .control = {[CONTROL_LEAVE] = leave}},
+                          .meets = meets};
 
 /* ---- roles ----------------------------------------------------------------------------------- */
 

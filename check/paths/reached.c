@@ -19,13 +19,17 @@ static bool join(Flow *flow, void *to, const void *from, int at, int source) {
     return false;
 }
 
-static void step(Flow *flow, int at, void *state) {
+static void reach(Flow *flow, int at, void *state) {
     (void)state;
     ((Linear *)flow->data)->reached[at] = true;
 }
 
-static const Rule rule = {
-    .name = "reached", .together = true, .start = start, .copy = copy, .join = join, .step = step};
+static const Rule rule = {.name = "reached",
+                          .together = true,
+                          .start = start,
+                          .copy = copy,
+                          .join = join,
+                          .on = {.every = reach}};
 
 /* ---- statements ------------------------------------------------------------------------------ */
 

@@ -28,36 +28,13 @@ typedef enum Asks {
     ASKS_ROLE      /* all threads of the role */
 } Asks;
 
+/* An instance has the turn alone; turns.c checks the place. */
 static Asks asks(const Row *row) {
-    switch (row->kind) {
-    case ROW_ASK:
-    case ROW_ACQUIRE:
-    case ROW_RELEASE:
-    case ROW_DROP:
-    case ROW_MOVE:
-    case ROW_STEP: return ASKS_ROLE;
-    case ROW_TILE:
-    case ROW_PREFETCH: return ASKS_INSTANCE;
-    case ROW_TAKE:
-    case ROW_PASS: /* every instance passes its turn on; turns.c checks the place */
-    case ROW_LOOP:
-    case ROW_NEXT:
-    case ROW_IF:
-    case ROW_ELSE:
-    case ROW_BLOCK:
-    case ROW_END:
-    case ROW_LEAVE:
-    case ROW_EXIT:
-    case ROW_OPEN:
-    case ROW_CLOSE:
-    case ROW_SET:
-    case ROW_UNSAFE:
-    case ROW_LEND:
-    case ROW_KEEP: /* of a block: belongs to its acquire */
-    case ROW_FLUSH:
-    case ROW_COUNT: break;
-    }
-    return ASKS_NOTHING;
+    static const Asks by[] = {[EXECUTES_EACH] = ASKS_NOTHING,
+                              [EXECUTES_INSTANCE] = ASKS_INSTANCE,
+                              [EXECUTES_ROLE] = ASKS_ROLE,
+                              [EXECUTES_IN_TURN] = ASKS_NOTHING};
+    return by[row_effects[row->kind].executes];
 }
 
 /* If some threads leave the region, its rows are not executed by all. */

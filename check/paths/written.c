@@ -173,64 +173,72 @@ static void enter_loop(Written *w, State *state, const Row *row) {
     }
 }
 
-static void open_scope(Written *w, State *state, const Row *row) {
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static Written *at_row(Flow *flow, int at) {
+    Written *w = flow->data;
+    w->flow = flow, w->at = at;
+    return w;
+}
+
+static void open_row(Flow *flow, int at, void *state) {
+    Written *w = at_row(flow, at);
+    const Row *row = code_row(w->code, at);
     if (row->object == OBJECT_TILE) written_open(w, state, row->index);
     if (row->object == OBJECT_LOCAL) written_open(w, state, (int)w->role->tiles.count + row->index);
 }
 
-static void step_row(Written *w, State *state, const Row *row) {
-    const Region *region = &w->code->regions.items[row->region];
-    switch (row->kind) {
-    case ROW_LOOP:
-        written_reads(w, state, row);
-        state->arm = w->at;
-        if (region->kind == REGION_FOR) enter_loop(w, state, row);
-        break;
-    case ROW_NEXT:
-        written_forget(w, state, row->region);
-        state->arm = w->at;
-        break;
-    case ROW_IF:
-        written_reads(w, state, row);
-        state->arm = -1;
-        break;
-    case ROW_ELSE: state->arm = w->at; break;
-    case ROW_OPEN: open_scope(w, state, row); break;
-    case ROW_TILE:
-        written_reads(w, state, row);
-        written_stage_row(w, state, tiles_site(w->tiles, row->stmt));
-        written_writes(w, state, row);
-        break;
-    case ROW_PREFETCH: written_reads(w, state, row); break;
-    case ROW_SET:
-    case ROW_UNSAFE:
-        written_reads(w, state, row);
-        written_writes(w, state, row);
-        break;
-    case ROW_ACQUIRE: acquire(w, state, row); break;
-    case ROW_RELEASE:
-    case ROW_DROP: release(w, state, row); break;
-    case ROW_MOVE: move(w, state, row); break;
-    case ROW_KEEP: /* of consumed stages */
-    case ROW_BLOCK:
-    case ROW_LEAVE:
-    case ROW_END:
-    case ROW_EXIT:
-    case ROW_CLOSE:
-    case ROW_ASK:
-    case ROW_LEND:
-    case ROW_FLUSH:
-    case ROW_TAKE:
-    case ROW_PASS:
-    case ROW_STEP:
-    case ROW_COUNT: break;
-    }
+static void read_row(Flow *flow, int at, void *state) {
+    Written *w = at_row(flow, at);
+    written_reads(w, state, code_row(w->code, at));
 }
 
-static void step(Flow *flow, int at, void *state) {
-    Written *w = flow->data;
-    w->flow = flow, w->at = at;
-    step_row(w, state, &flow->code->rows.items[at]);
+static void tile_row(Flow *flow, int at, void *state) {
+    Written *w = at_row(flow, at);
+    const Row *row = code_row(w->code, at);
+    written_reads(w, state, row);
+    written_stage_row(w, state, tiles_site(w->tiles, row->stmt));
+    written_writes(w, state, row);
+}
+
+static void write_row(Flow *flow, int at, void *state) {
+    Written *w = at_row(flow, at);
+    written_reads(w, state, code_row(w->code, at));
+    written_writes(w, state, code_row(w->code, at));
+}
+
+static void acquire_row(Flow *flow, int at, void *state) {
+    acquire(at_row(flow, at), state, code_row(flow->code, at));
+}
+
+static void give_row(Flow *flow, int at, void *state) {
+    release(at_row(flow, at), state, code_row(flow->code, at));
+}
+
+static void move_row(Flow *flow, int at, void *state) {
+    move(at_row(flow, at), state, code_row(flow->code, at));
+}
+
+static void loop_row(Flow *flow, int at, void *state) {
+    Written *w = at_row(flow, at);
+    const Row *row = code_row(w->code, at);
+    ((State *)state)->arm = at;
+    if (code_region(w->code, row->region)->kind == REGION_FOR) enter_loop(w, state, row);
+}
+
+static void next_row(Flow *flow, int at, void *state) {
+    written_forget(at_row(flow, at), state, code_row(flow->code, at)->region);
+    ((State *)state)->arm = at;
+}
+
+static void if_row(Flow *flow, int at, void *state) {
+    (void)flow, (void)at;
+    ((State *)state)->arm = -1;
+}
+
+static void else_row(Flow *flow, int at, void *state) {
+    (void)flow;
+    ((State *)state)->arm = at;
 }
 
 static bool follows(Flow *flow, int region, const void *state) {
@@ -240,18 +248,25 @@ static bool follows(Flow *flow, int region, const void *state) {
 
 static int trips(Flow *flow, int region) { return written_trips(flow->data, region); }
 
-static const Rule rule = {.name = "written",
-                          .ranks = true,
-                          .rows = ROW_BIT(LOOP) | ROW_BIT(NEXT) | ROW_BIT(IF) | ROW_BIT(ELSE) |
-                                  ROW_BIT(OPEN) | ROW_BIT(TILE) | ROW_BIT(PREFETCH) | ROW_BIT(SET) |
-                                  ROW_BIT(UNSAFE) | ROW_BIT(ACQUIRE) | ROW_BIT(RELEASE) |
-                                  ROW_BIT(DROP) | ROW_BIT(MOVE),
-                          .start = start,
-                          .copy = copy,
-                          .join = join,
-                          .step = step,
-                          .follows = follows,
-                          .trips = trips};
+static const Rule rule = {
+    .name = "written",
+    .ranks = true,
+    .start = start,
+    .copy = copy,
+    .join = join,
+    .on = {.access = {[ACCESS_EVALUATES] = read_row,
+                      [ACCESS_FETCHES] = read_row,
+                      [ACCESS_WRITES] = tile_row,
+                      [ACCESS_SETS] = write_row,
+                      [ACCESS_RAW] = write_row},
+           .scope = {[SCOPE_OPENS] = open_row},
+           .stage = {[STAGE_TAKE] = acquire_row, [STAGE_GIVE] = give_row, [STAGE_MOVE] = move_row},
+           .control = {[CONTROL_LOOP] = loop_row,
+                       [CONTROL_NEXT] = next_row,
+                       [CONTROL_IF] = if_row,
+                       [CONTROL_ELSE] = else_row}},
+    .follows = follows,
+    .trips = trips};
 
 /* ---- roles ----------------------------------------------------------------------------------- */
 

@@ -33,12 +33,6 @@ typedef struct Relevant {
     Arena *arena;
 } Relevant;
 
-/* On a stage */
-static bool is_operation(RowKind kind) {
-    return kind == ROW_ACQUIRE || kind == ROW_RELEASE || kind == ROW_DROP || kind == ROW_MOVE ||
-           kind == ROW_KEEP;
-}
-
 static bool wanted_handle(const Relevant *r, const Row *row) {
     if (!valid_index(row->handle, r->role->handles.count)) return r->pipe < 0;
     int pipe = r->role->handles.items[row->handle].pipe;
@@ -56,9 +50,10 @@ static bool keeps(const FlowCode *code, const Row *row, const void *data) {
     const Relevant *r = data;
     if (row->kind == ROW_SET || row->kind == ROW_UNSAFE) return sets_relevant(r, code, row);
     if (row->kind == ROW_TILE) return r->wanted && r->wanted(row, r->data);
-    if (row->kind == ROW_FLUSH || row->kind == ROW_TAKE || row->kind == ROW_PASS)
+    const RowEffects *effects = &row_effects[row->kind];
+    if (effects->stage == STAGE_GIVE_ALL || effects->executes == EXECUTES_IN_TURN)
         return r->pipe < 0;
-    return is_operation(row->kind) && wanted_handle(r, row);
+    return row_changes_hold(row->kind) && wanted_handle(r, row);
 }
 
 static void mark_local(Expr *expr, void *data) {
@@ -174,7 +169,8 @@ static void forget(const Position *place, Known *known, const Row *row) {
 }
 
 static bool has_effects(RowKind kind) {
-    return is_operation(kind) || kind == ROW_TAKE || kind == ROW_PASS || kind == ROW_LEAVE;
+    return row_changes_hold(kind) || row_effects[kind].executes == EXECUTES_IN_TURN ||
+           row_effects[kind].control == CONTROL_LEAVE;
 }
 
 /* Unknown control is skipped if it contains no operation on pipes; the variables that it sets

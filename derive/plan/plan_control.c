@@ -53,39 +53,6 @@ static void find_signals(Arena *arena, const FlowCode *code, RowsPlan *plan) {
 
 /* ---- turns ----------------------------------------------------------------------------------- */
 
-/* True for rows that issue nothing: a turn can be passed on before them. */
-static bool issues_nothing(RowKind kind) {
-    switch (kind) {
-    case ROW_RELEASE:
-    case ROW_DROP:
-    case ROW_KEEP:
-    case ROW_FLUSH:
-    case ROW_MOVE:
-    case ROW_LEND:
-    case ROW_OPEN:
-    case ROW_CLOSE:
-    case ROW_PASS: return true;
-    case ROW_LOOP:
-    case ROW_NEXT:
-    case ROW_IF:
-    case ROW_ELSE:
-    case ROW_BLOCK:
-    case ROW_END:
-    case ROW_LEAVE:
-    case ROW_EXIT:
-    case ROW_SET:
-    case ROW_TILE:
-    case ROW_PREFETCH:
-    case ROW_UNSAFE:
-    case ROW_ASK:
-    case ROW_ACQUIRE:
-    case ROW_TAKE:
-    case ROW_STEP:
-    case ROW_COUNT: break;
-    }
-    return false;
-}
-
 typedef struct Turns {
     const FlowCode *code;
     int *passes;
@@ -98,7 +65,7 @@ typedef struct Turns {
 static void place_pass(const Turns *turns, int first, int end) {
     const FlowCode *code = turns->code;
     int at = end - 1;
-    while (at > first && issues_nothing(code_row(code, at)->kind)) at--;
+    while (at > first && row_issues_nothing(code_row(code, at)->kind)) at--;
     const Region *branch = code_region(code, code_row(code, at)->region);
     bool arms = at > first && code_row(code, at)->kind == ROW_END && branch->kind == REGION_IF;
     if (!arms || control_of_lanes(branch)) {

@@ -257,35 +257,20 @@ static void report_map_row(Report *report, const Role *role, int at) {
 
 /* The reason for a wait before a row that accesses objects in flight */
 static const char *why_waits(const Row *row) {
-    switch (row->kind) {
-    case ROW_RELEASE:
-    case ROW_DROP:
-    case ROW_KEEP:
-    case ROW_FLUSH: return "is released";
-    case ROW_CLOSE: return "ends";
-    case ROW_EXIT: return "is left at the end of the role";
-    case ROW_LOOP: return "is used in the loop";
-    case ROW_NEXT: return "is used in the next iteration";
-    case ROW_LEAVE:
-    case ROW_ELSE: return "is used in the enclosing loop";
-    case ROW_IF:
-    case ROW_BLOCK: return "is used under the condition";
-    case ROW_TILE:
-    case ROW_PREFETCH:
-    case ROW_SET:
-    case ROW_UNSAFE:
-    case ROW_STEP:
-    case ROW_END:
-    case ROW_ACQUIRE:
-    case ROW_OPEN:
-    case ROW_ASK:
-    case ROW_MOVE:
-    case ROW_LEND:
-    case ROW_TAKE:
-    case ROW_PASS:
-    case ROW_COUNT: break;
-    }
-    return "is used";
+    static const char *const by_control[CONTROL_COUNT] = {
+        [CONTROL_EXIT] = "is left at the end of the role",
+        [CONTROL_LOOP] = "is used in the loop",
+        [CONTROL_NEXT] = "is used in the next iteration",
+        [CONTROL_LEAVE] = "is used in the enclosing loop",
+        [CONTROL_ELSE] = "is used in the enclosing loop",
+        [CONTROL_IF] = "is used under the condition",
+        [CONTROL_BLOCK] = "is used under the condition"};
+    const RowEffects *effects = &row_effects[row->kind];
+    StageEffect stage = effects->stage;
+    if (stage == STAGE_GIVE || stage == STAGE_GIVE_LATE || stage == STAGE_GIVE_ALL)
+        return "is released";
+    if (effects->scope == SCOPE_CLOSES) return "ends";
+    return by_control[effects->control] ? by_control[effects->control] : "is used";
 }
 
 static const char *name_of_wait(const Role *role, const Wait *wait) {

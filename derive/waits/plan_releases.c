@@ -30,8 +30,9 @@ static bool by_threads(const Row *row) {
 }
 
 static bool is_private(const Row *row) {
-    bool scope = (row->kind == ROW_OPEN || row->kind == ROW_CLOSE) && row->object != OBJECT_HANDLE;
-    return scope || row->kind == ROW_SET || by_threads(row);
+    const RowEffects *effects = &row_effects[row->kind];
+    bool scope = effects->scope != SCOPE_NONE && row->object != OBJECT_HANDLE;
+    return scope || effects->access == ACCESS_SETS || by_threads(row);
 }
 
 /* True if nothing is planned at the row that the release must follow or precede */

@@ -235,7 +235,7 @@ static void use_place(const Matrices *m, State *state, const Access *access, int
         (Flight){state->flights[place_of(m, access)].younger, true, false, (uint8_t)use};
 }
 
-static void issue(Flow *flow, State *state, int at) {
+static void issue(Flow *flow, int at, void *state) {
     const Matrices *m = flow->data;
     const Tile *tile = code_row(m->code, at)->tile;
     const Mma *mma = &tile->mma;
@@ -306,8 +306,9 @@ static void add_signalled(const Matrices *m, const Row *row, bool *places) {
         places[m->tiles + what->handle] = true;
 }
 
-static void touch(Flow *flow, State *state, int at) {
+static void touch(Flow *flow, int at, void *data) {
     const Matrices *m = flow->data;
+    State *state = data;
     const Row *row = code_row(m->code, at);
     bool *places = no_places(m);
     plan_names(m->arena, row, places);
@@ -340,8 +341,9 @@ static void move(const Matrices *m, State *state, int to, int from) {
     state->held[from] = false;
 }
 
-static void release(Flow *flow, State *state, int at) {
+static void release(Flow *flow, int at, void *data) {
     const Matrices *m = flow->data;
+    State *state = data;
     const Row *row = code_row(m->code, at);
     if (!consumes(m, row->handle)) return;
     int lag = row->kind == ROW_KEEP ? m->code->lates.items[row->late].lag : 0;
@@ -361,7 +363,7 @@ static bool begins_run(const Matrices *m, int at) {
     return code_row(m->code, at - 1)->kind != code_row(m->code, at)->kind;
 }
 
-static void flush(Flow *flow, State *state, int at) {
+static void flush(Flow *flow, int at, void *state) {
     const Matrices *m = flow->data;
     if (!begins_run(m, at)) return;
     bool *places = no_places(m);
@@ -373,7 +375,7 @@ static void flush(Flow *flow, State *state, int at) {
 }
 
 /* The registers of a tile may be reused after its scope. */
-static void close(Flow *flow, State *state, int at) {
+static void close(Flow *flow, int at, void *state) {
     const Matrices *m = flow->data;
     if (!begins_run(m, at)) return;
     bool *places = no_places(m);
@@ -410,7 +412,7 @@ static void add_diverged(const Matrices *m, int region, bool *places) {
     add_named(m, loop_around(m, region), places);
 }
 
-static void enter(Flow *flow, State *state, int at) {
+static void enter(Flow *flow, int at, void *state) {
     const Matrices *m = flow->data;
     int region = code_row(m->code, at)->region;
     bool *places = no_places(m), rests = code_region(m->code, region)->kind == REGION_IF;
@@ -434,7 +436,7 @@ static bool *places_of_arm(const Matrices *m, int region, int arm) {
     return places;
 }
 
-static void first(Flow *flow, State *state, int at) {
+static void first(Flow *flow, int at, void *state) {
     const Matrices *m = flow->data;
     wait_for(flow, state, at, places_of_arm(m, code_row(m->code, at)->region, 0));
 }
@@ -448,7 +450,7 @@ static void second(Flow *flow, int region, void *state) {
         wait_depth(flow, state, m->plan->joins, code_region(m->code, region)->end, places, depth);
 }
 
-static void finish(Flow *flow, State *state, int at) {
+static void finish(Flow *flow, int at, void *state) {
     const Matrices *m = flow->data;
     bool *places = no_places(m);
     memset(places, true, (size_t)m->count * sizeof *places);
@@ -457,47 +459,35 @@ static void finish(Flow *flow, State *state, int at) {
 
 /* ---- the rule -------------------------------------------------------------------------------- */
 
-static void step(Flow *flow, int at, void *data) {
+static void tile_row(Flow *flow, int at, void *state) {
+    if (plan_contracts(code_row(flow->code, at)))
+        issue(flow, at, state);
+    else
+        touch(flow, at, state);
+}
+
+static void acquire_row(Flow *flow, int at, void *state) {
+    acquire(flow->data, state, code_row(flow->code, at)->handle);
+}
+
+static void move_row(Flow *flow, int at, void *state) {
+    const Row *row = code_row(flow->code, at);
+    move(flow->data, state, row->handle, row->other);
+}
+
+static void next_row(Flow *flow, int at, void *state) {
+    int region = code_row(flow->code, at)->region;
+    if (jumps_back(code_region(flow->code, region))) rest(flow, state, at, region);
+}
+
+static void leave_row(Flow *flow, int at, void *state) {
+    const Row *row = code_row(flow->code, at);
+    if (row->target != 0) rest(flow, state, at, row->target);
+}
+
+static void end_row(Flow *flow, int at, void *state) {
     const Matrices *m = flow->data;
-    const Row *row = code_row(m->code, at);
-    State *state = data;
-    switch (row->kind) {
-    case ROW_LOOP:
-    case ROW_IF:
-    case ROW_BLOCK: enter(flow, state, at); break;
-    case ROW_NEXT:
-        if (jumps_back(code_region(m->code, row->region))) rest(flow, state, at, row->region);
-        break;
-    case ROW_ELSE: first(flow, state, at); break;
-    case ROW_LEAVE:
-        if (row->target != 0) rest(flow, state, at, row->target);
-        break;
-    case ROW_EXIT: finish(flow, state, at); break;
-    case ROW_TILE:
-        if (plan_contracts(row))
-            issue(flow, state, at);
-        else
-            touch(flow, state, at);
-        break;
-    case ROW_SET:
-    case ROW_UNSAFE:
-    case ROW_STEP: touch(flow, state, at); break;
-    case ROW_ACQUIRE: acquire(m, state, row->handle); break;
-    case ROW_RELEASE:
-    case ROW_DROP:
-    case ROW_KEEP: release(flow, state, at); break;
-    case ROW_MOVE: move(m, state, row->handle, row->other); break;
-    case ROW_FLUSH: flush(flow, state, at); break;
-    case ROW_CLOSE: close(flow, state, at); break;
-    case ROW_END: state->crossed |= m->contracts[row->region]; break;
-    case ROW_PREFETCH:
-    case ROW_OPEN:
-    case ROW_ASK:
-    case ROW_LEND:
-    case ROW_TAKE:
-    case ROW_PASS:
-    case ROW_COUNT: break;
-    }
+    ((State *)state)->crossed |= m->contracts[code_row(m->code, at)->region];
 }
 
 static bool follows(Flow *flow, int region, const void *state) {
@@ -505,14 +495,30 @@ static bool follows(Flow *flow, int region, const void *state) {
     return region_unrolled(&flow->code->regions.items[region]);
 }
 
-static const Rule rule = {.name = "waits",
-                          .together = true,
-                          .start = start,
-                          .copy = copy,
-                          .join = join,
-                          .step = step,
-                          .second = second,
-                          .follows = follows};
+static const Rule rule = {
+    .name = "waits",
+    .together = true,
+    .start = start,
+    .copy = copy,
+    .join = join,
+    .on = {.access = {[ACCESS_SETS] = touch, [ACCESS_WRITES] = tile_row, [ACCESS_RAW] = touch},
+           .scope = {[SCOPE_CLOSES] = close},
+           .stage = {[STAGE_TAKE] = acquire_row,
+                     [STAGE_GIVE] = release,
+                     [STAGE_GIVE_LATE] = release,
+                     [STAGE_GIVE_ALL] = flush,
+                     [STAGE_MOVE] = move_row,
+                     [STAGE_STEP] = touch},
+           .control = {[CONTROL_LOOP] = enter,
+                       [CONTROL_IF] = enter,
+                       [CONTROL_BLOCK] = enter,
+                       [CONTROL_NEXT] = next_row,
+                       [CONTROL_ELSE] = first,
+                       [CONTROL_LEAVE] = leave_row,
+                       [CONTROL_EXIT] = finish,
+                       [CONTROL_END] = end_row}},
+    .second = second,
+    .follows = follows};
 
 /* The register tiles that contractions in rows between `begin` and `end` use */
 static bool *issued_in(const Matrices *m, int begin, int end) {

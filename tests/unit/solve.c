@@ -22,8 +22,12 @@ static bool join(Flow *flow, void *to, const void *from, int at, int source) {
 
 static void step(Flow *flow, int at, void *state) { (void)flow, (void)at, (void)state; }
 
-static const Rule rule = {
-    .name = "unit", .start = fresh, .copy = copy, .join = join, .step = step, .reuses = true};
+static const Rule rule = {.name = "unit",
+                          .start = fresh,
+                          .copy = copy,
+                          .join = join,
+                          .on = {.every = step},
+                          .reuses = true};
 
 static Prog *elaborated(Arena *arena, const char *body) {
     const char *text = arena_printf(arena,
