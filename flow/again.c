@@ -36,7 +36,7 @@ static bool writes(const Row *row, const Access *read) {
     if (row->kind == ROW_MOVE && row->other == read->object) return true;
     return row->kind == ROW_LEND ||
            (opened && row->object == OBJECT_HANDLE && row->index == read->object) ||
-           ((row->kind == ROW_ACQUIRE || row->kind == ROW_MOVE) && row->handle == read->object);
+           (row_gains(row->kind) && row->handle == read->object);
 }
 
 /* The last row that may be executed between `from` and `to`, the later one: the end of the

@@ -74,7 +74,7 @@ bool row_sets(const FlowCode *code, const Row *row, int local) {
     }
     for (size_t i = 0; row->unsafe && i < row->unsafe->operands.count; i++)
         if (row->unsafe->operands.items[i].local == local) return true;
-    return (row->kind == ROW_SET || row->kind == ROW_UNSAFE) && row->local == local;
+    return row_computes(row->kind) && row->local == local;
 }
 
 static int goes_to(const FlowCode *code, const Row *leave) {

@@ -93,6 +93,40 @@ static inline bool row_changes_hold(RowKind kind) {
            stage == STAGE_MOVE;
 }
 
+/* True for heads of regions */
+static inline bool row_begins(RowKind kind) {
+    ControlEffect control = row_effects[kind].control;
+    return control == CONTROL_LOOP || control == CONTROL_IF || control == CONTROL_BLOCK;
+}
+/* True for ends of iterations, arms and regions */
+static inline bool row_ends(RowKind kind) {
+    ControlEffect control = row_effects[kind].control;
+    return control == CONTROL_NEXT || control == CONTROL_ELSE || control == CONTROL_END;
+}
+/* True for rows whose values decide which rows follow */
+static inline bool row_decides(RowKind kind) {
+    return row_effects[kind].access == ACCESS_EVALUATES;
+}
+/* True for rows that may set a local as their effect */
+static inline bool row_computes(RowKind kind) {
+    RowAccess access = row_effects[kind].access;
+    return access == ACCESS_SETS || access == ACCESS_RAW;
+}
+/* True for rows after which the handle holds another stage than before */
+static inline bool row_gains(RowKind kind) {
+    StageEffect stage = row_effects[kind].stage;
+    return stage == STAGE_TAKE || stage == STAGE_MOVE;
+}
+/* True for releases, at once or late */
+static inline bool row_releases(RowKind kind) {
+    StageEffect stage = row_effects[kind].stage;
+    return (stage == STAGE_GIVE || stage == STAGE_GIVE_LATE) &&
+           row_effects[kind].signals == SIGNALS_ARRIVES;
+}
+static inline bool row_in_turn(RowKind kind) {
+    return row_effects[kind].executes == EXECUTES_IN_TURN;
+}
+
 /* True for rows that only the next row follows and that execute nothing but arrivals */
 static inline bool row_issues_nothing(RowKind kind) {
     const RowEffects *row = &row_effects[kind];

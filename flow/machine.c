@@ -71,7 +71,7 @@ static void add_cursors(Machine *m, Member *member) {
     for (size_t h = 0; h < code->role->handles.count; h++) member->cursor[h] = -1;
     for (size_t at = 0; at < code->rows.count; at++) {
         const Row *row = &code->rows.items[at];
-        if (row->kind != ROW_ACQUIRE && row->kind != ROW_MOVE) continue;
+        if (!row_gains(row->kind)) continue;
         if (!valid_index(row->handle, code->role->handles.count) ||
             member->cursor[row->handle] >= 0)
             continue;
@@ -469,7 +469,7 @@ static void act(Machine *m, State *state, const Position *place, const Row *row)
         change_hold(m, state, place, row, skipping);
     else if (effects->stage == STAGE_GIVE_ALL)
         flush(m, state, place, row->late);
-    else if (effects->executes == EXECUTES_IN_TURN)
+    else if (row_in_turn(row->kind))
         (effects->signals == SIGNALS_WAITS ? take : pass)(m, state, place, row, skipping);
     else if (m->oracle.row && effects->control == CONTROL_ON && effects->access != ACCESS_FETCHES &&
              !(skipping && effects->access == ACCESS_WRITES))

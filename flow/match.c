@@ -90,7 +90,7 @@ static bool make_node(Arena *arena, const FlowCode *slice, int at, Node *node) {
     if (row->kind == ROW_ACQUIRE) return true;
     int end = row->kind == ROW_IF ? region->otherwise : region->next;
     node->kind = row->kind == ROW_IF ? NODE_IF : NODE_LOOP;
-    if (row->kind != ROW_IF && row->kind != ROW_LOOP) return false;
+    if (!row_decides(row->kind)) return false;
     if (!make_list(arena, slice, at + 1, end, &node->body)) return false;
     if (row->kind == ROW_IF &&
         !make_list(arena, slice, region->otherwise + 1, region->end, &node->otherwise))

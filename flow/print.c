@@ -209,7 +209,7 @@ static void print_role(FlowCode *code, Arena *arena, bool values, Str *out) {
         const Row *row = &code->rows.items[at];
         str_printf(out, "%4zu  ", at);
         for (int i = depth_of(code, row); i > 0; i--) str_add(out, "  ");
-        bool begins = row->kind == ROW_LOOP || row->kind == ROW_IF || row->kind == ROW_BLOCK;
+        bool begins = row_begins(row->kind);
         str_add(out, row_names[row->kind]);
         if (begins && row->region > 0) str_printf(out, " %d:", row->region);
         print_operands(&o, row);

@@ -11,13 +11,9 @@ typedef struct Slicer {
     int *numbers;  /* by region: its index in the slice, -1: none */
 } Slicer;
 
-static inline bool begins_region(RowKind kind) {
-    return kind == ROW_LOOP || kind == ROW_IF || kind == ROW_BLOCK;
-}
+static inline bool begins_region(RowKind kind) { return row_begins(kind); }
 
-static inline bool frames(RowKind kind) {
-    return begins_region(kind) || kind == ROW_NEXT || kind == ROW_ELSE || kind == ROW_END;
-}
+static inline bool frames(RowKind kind) { return begins_region(kind) || row_ends(kind); }
 
 /* A region is kept if it contains a kept row. */
 static void keep_row(Slicer *s, int at) {

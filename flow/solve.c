@@ -737,7 +737,7 @@ static void follow_region(Flow *flow, int region, Cases *cases) {
 static void run(Flow *flow, int at, int end, Cases *cases) {
     while (at < end && cases->count) {
         const Row *row = &flow->code->rows.items[at];
-        if (row->kind == ROW_LOOP || row->kind == ROW_IF || row->kind == ROW_BLOCK) {
+        if (row_begins(row->kind)) {
             follow_region(flow, row->region, cases);
             at = flow->code->regions.items[row->region].end + 1;
             continue;

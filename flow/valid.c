@@ -33,7 +33,7 @@ static bool valid_row(const FlowCode *code, size_t at, Str *why) {
         if (row->again && !region_loops(&code->regions.items[row->target]))
             return fail(why, at, "again, of no loop");
     }
-    bool turns = row->kind == ROW_TAKE || row->kind == ROW_PASS;
+    bool turns = row_in_turn(row->kind);
     if (turns && (row->turn < 1 || row->turn > code->role->turns))
         return fail(why, at, "no such turn");
     if (row->kind == ROW_TILE && !row->tile) return fail(why, at, "no tile");
@@ -51,10 +51,8 @@ static bool valid_row(const FlowCode *code, size_t at, Str *why) {
 static bool valid_nesting(const FlowCode *code, size_t at, int *open, Str *why) {
     const Row *row = &code->rows.items[at];
     const Region *region = &code->regions.items[row->region];
-    bool first = (row->kind == ROW_LOOP || row->kind == ROW_IF || row->kind == ROW_BLOCK) &&
-                 first_row_of(code, at);
-    if ((row->kind == ROW_LOOP || row->kind == ROW_IF || row->kind == ROW_BLOCK) && !first)
-        return fail(why, at, "begins a region again");
+    bool first = row_begins(row->kind) && first_row_of(code, at);
+    if (row_begins(row->kind) && !first) return fail(why, at, "begins a region again");
     if (first) {
         if (region->parent != *open) return fail(why, at, "the parent is not around it");
         *open = row->region;

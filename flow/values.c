@@ -67,7 +67,7 @@ static void note_changed(Arena *arena, Values *values, const FlowCode *code, int
 static void find_changed(Arena *arena, Values *values, const FlowCode *code) {
     for (size_t at = 0; at < code->rows.count; at++) {
         const Row *row = &code->rows.items[at];
-        if (row->kind != ROW_SET && row->kind != ROW_UNSAFE && row->kind != ROW_OPEN) continue;
+        if (!row_computes(row->kind) && row->kind != ROW_OPEN) continue;
         if (row->kind == ROW_OPEN && row->object == OBJECT_LOCAL && values->followed[row->index])
             note_changed(arena, values, code, (int)at, row->index);
         if (row->kind == ROW_SET && row->local >= 0 && values->followed[row->local])

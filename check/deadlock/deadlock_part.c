@@ -19,7 +19,7 @@ static bool keeps(const FlowCode *code, const Row *row, const void *data) {
     const Wanted *wanted = data;
     const Side *side = wanted->side;
     if (side->without[row - code->rows.items]) return false;
-    if (row_effects[row->kind].executes == EXECUTES_IN_TURN) return role_is_several(side->role);
+    if (row_in_turn(row->kind)) return role_is_several(side->role);
     if (row->kind == ROW_FLUSH)
         return code->lates.items[row->late].lag > 0 &&
                takes(side, code->lates.items[row->late].handle);

@@ -450,9 +450,9 @@ static const Rule rule = {
 
 static int object_set(const Carried *c, const Row *row) {
     if (row->kind == ROW_TILE) return carried_tile(c, &row->tile->target);
-    if (row->kind == ROW_SET || row->kind == ROW_UNSAFE)
+    if (row_computes(row->kind))
         return valid_index(row->local, c->role->locals.count) ? carried_local(c, row->local) : -1;
-    if (row->kind != ROW_ACQUIRE && row->kind != ROW_MOVE) return -1;
+    if (!row_gains(row->kind)) return -1;
     return valid_index(row->handle, c->role->handles.count) ? carried_handle(c, row->handle) : -1;
 }
 

@@ -85,7 +85,7 @@ static void look(Reach *reach, int at) {
     Linear *linear = reach->linear;
     const FlowCode *code = linear->code;
     const Row *row = &code->rows.items[at];
-    bool begins = row->kind == ROW_LOOP || row->kind == ROW_IF || row->kind == ROW_BLOCK;
+    bool begins = row_begins(row->kind);
     size_t arm = arm_of(code, begins ? code->regions.items[row->region].parent : row->region, at);
     int before = reach->begun[arm] - 1;
     reach->begun[arm] = at + 1;

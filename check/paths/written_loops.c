@@ -107,8 +107,7 @@ static void look_at_row(Looking *looking, LoopFacts *facts, const Row *row) {
         look_at_write(looking, facts, OBJECT_HANDLE, row->tile->target.object);
     else if (space != SPACE_GLOBAL)
         look_at_write(looking, facts, OBJECT_TILE, row->tile->target.object);
-    if (row->kind == ROW_SET || row->kind == ROW_UNSAFE)
-        look_at_write(looking, facts, OBJECT_LOCAL, row->local);
+    if (row_computes(row->kind)) look_at_write(looking, facts, OBJECT_LOCAL, row->local);
     for (size_t i = 0; row->unsafe && i < row->unsafe->operands.count; i++)
         look_at_write(looking, facts, OBJECT_LOCAL, row->unsafe->operands.items[i].local);
     looking->asks |= row->kind == ROW_IF;

@@ -332,8 +332,7 @@ static void write_tile(Written *w, State *state, const Tile *tile) {
 
 void written_writes(Written *w, State *state, const Row *row) {
     if (row->kind == ROW_TILE) write_tile(w, state, row->tile);
-    if (row->kind == ROW_SET || row->kind == ROW_UNSAFE)
-        wrote_local(w, state, row->local, row->span);
+    if (row_computes(row->kind)) wrote_local(w, state, row->local, row->span);
     for (size_t i = 0; row->unsafe && i < row->unsafe->operands.count; i++)
         wrote_local(w, state, row->unsafe->operands.items[i].local, row->span);
 }

@@ -294,8 +294,7 @@ static bool is_unknown(Arena *arena, const Prog *prog, const Role *role) {
     Search search = {arena, role->forgotten};
     for (size_t at = 0; at < role->code->rows.count; at++) {
         const Row *row = &role->code->rows.items[at];
-        if (row->kind == ROW_LOOP || row->kind == ROW_IF)
-            row_exprs(role->code, row, search_poison, &search);
+        if (row_decides(row->kind)) row_exprs(role->code, row, search_poison, &search);
         if (row->kind != ROW_ACQUIRE) continue;
         if (!valid_index(row->handle, role->handles.count)) return true;
         const Handle *handle = &role->handles.items[row->handle];

@@ -332,7 +332,7 @@ static Walked walk(Counting *c, int at, int end, bool top) {
     Walked all = nothing(c);
     for (; at < end; at++) {
         const Row *row = row_of(c, at);
-        bool begins = row->kind == ROW_LOOP || row->kind == ROW_IF || row->kind == ROW_BLOCK;
+        bool begins = row_begins(row->kind);
         if (row->kind == ROW_LOOP && top && region_of(c, row->region)->kind == REGION_GRID) {
             if (!grid(c, row->region, &all)) return failed;
         } else {

@@ -136,8 +136,7 @@ static bool same_condition(const Sides *s, int a, int b) {
 
 /* -1 at the end of a list */
 static int decides(const Row *row, int at) {
-    bool does = row->kind == ROW_LOOP || row->kind == ROW_IF || row->kind == ROW_BLOCK ||
-                row->kind == ROW_LEAVE || row->kind == ROW_ACQUIRE;
+    bool does = row_begins(row->kind) || row->kind == ROW_LEAVE || row->kind == ROW_ACQUIRE;
     return does ? at : -1;
 }
 
@@ -167,7 +166,7 @@ bool counts_same(Arena *arena, Prog *prog, const EndCode *ends, int *first_diffe
     for (int at = 0; at < (int)count && at < (int)other; at++) {
         const Row *a = row_of(&s, 0, at), *b = row_of(&s, 1, at);
         if (a->kind != b->kind) return differ(&s, at);
-        if (a->kind == ROW_LOOP || a->kind == ROW_IF || a->kind == ROW_BLOCK) {
+        if (row_begins(a->kind)) {
             if (region_of(&s, 0, a->region)->kind != region_of(&s, 1, b->region)->kind)
                 return differ(&s, at);
             s.partner[a->region] = b->region;

@@ -77,7 +77,7 @@ static void add_constants(Expr *expr, void *data) {
 static void add_contents(Seek *seek, const FlowCode *code) {
     for (size_t at = 0; at < code->rows.count; at++) {
         const Row *row = &code->rows.items[at];
-        if (row->kind == ROW_LOOP || row->kind == ROW_IF) row_exprs(code, row, add_constants, seek);
+        if (row_decides(row->kind)) row_exprs(code, row, add_constants, seek);
     }
 }
 

@@ -130,8 +130,7 @@ static bool depends(const Words *w, Rows rows, int local) {
         .words = w, .local = local, .seen = NEW_ARRAY(w->arena, bool, w->role->locals.count + 1)};
     for (int at = rows.at; at < rows.end && !mention.found; at++) {
         const Row *row = &w->slice->rows.items[at];
-        if (row->kind == ROW_LOOP || row->kind == ROW_IF)
-            row_exprs(w->slice, row, find_mentions, &mention);
+        if (row_decides(row->kind)) row_exprs(w->slice, row, find_mentions, &mention);
     }
     return mention.found;
 }
@@ -215,7 +214,7 @@ static Text list(const Words *w, Rows rows, Text *tile) {
             if (!tile) return (Text){0};
             *tile = sum(w, *tile, list(w, body_of(region), NULL));
         }
-        if (kind == ROW_LOOP || kind == ROW_IF) at = region->end;
+        if (row_decides(kind)) at = region->end;
     }
     return all;
 }

@@ -210,16 +210,12 @@ static int push_region(Copy *copy, Region region, int parent, int whole) {
     return number;
 }
 
-static bool begins_region(RowKind kind) {
-    return kind == ROW_LOOP || kind == ROW_IF || kind == ROW_BLOCK;
-}
-
 /* The rows from `at` to `end`, exclusive */
 static void copy_rows(Copy *copy, int at, int end) {
     for (; at < end; at++) {
         Row row = copy->from->rows.items[at];
         const Region *region = &copy->from->regions.items[row.region];
-        if (begins_region(row.kind)) {
+        if (row_begins(row.kind)) {
             int parent = region->parent < 0 ? -1 : copy->regions[region->parent];
             int whole = copy->from->whole_regions.items[row.region];
             copy->regions[row.region] = push_region(copy, *region, parent, whole);

@@ -321,7 +321,7 @@ static bool releases_in_order(const Role *role, int pipe) {
                    role->handles.items[row->handle].pipe == pipe;
         if (!own || row->leaving) continue;
         if (row->kind == ROW_ACQUIRE && (!row->block || held++ > 0)) return false;
-        if (row->block && (row->kind == ROW_RELEASE || row->kind == ROW_KEEP)) held--;
+        if (row->block && row_releases(row->kind)) held--;
     }
     return true;
 }

@@ -396,7 +396,7 @@ static void follow_data(Data *d) {
     d->changed = false;
     for (size_t at = 0; at < d->code->rows.count; at++) {
         const Row *row = &d->code->rows.items[at];
-        if (row->kind != ROW_SET && row->kind != ROW_UNSAFE) continue;
+        if (!row_computes(row->kind)) continue;
         bool control = control_by_data(d, (int)at);
         row_exprs(d->code, row, find_in, d);
         if (!d->found && !control && row->kind != ROW_UNSAFE) continue;

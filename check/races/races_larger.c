@@ -59,8 +59,7 @@ static void find_in_rows(Far *far, const FlowCode *code) {
     for (size_t at = 0; at < code->rows.count; at++) {
         const Row *row = &code->rows.items[at];
         far->sums = row->kind == ROW_IF;
-        if (row->kind == ROW_IF || row->kind == ROW_LOOP || row->kind == ROW_SET)
-            row_exprs(code, row, find_in, far);
+        if (row_decides(row->kind) || row->kind == ROW_SET) row_exprs(code, row, find_in, far);
     }
 }
 

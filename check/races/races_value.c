@@ -223,7 +223,7 @@ static void follow_row(Depends *d, const FlowCode *code, int at) {
     if (row->kind == ROW_TILE) follow_tile(d, role, row->tile);
     if (row->kind == ROW_LEAVE) note_leave(d, role, code, at);
     /* which stage it is */
-    if (row->kind == ROW_ACQUIRE || row->kind == ROW_MOVE) note_pipe(d, row->handle);
+    if (row_gains(row->kind)) note_pipe(d, row->handle);
 }
 
 static void find_read(Expr *expr, void *data) {
@@ -310,7 +310,7 @@ static void vary_with(Depends *d, const Place *place, const Region *loop) {
         if (row->kind == ROW_TILE && row->tile->target.space != SPACE_STAGE &&
             !declares(role->code, loop, OBJECT_TILE, row->tile->target.object))
             note_target(d, number, &row->tile->target);
-        if (row->kind == ROW_ACQUIRE || row->kind == ROW_MOVE) note_pipe(d, row->handle);
+        if (row_gains(row->kind)) note_pipe(d, row->handle);
     }
 }
 

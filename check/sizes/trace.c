@@ -48,11 +48,10 @@ static bool sets_relevant(const Relevant *r, const FlowCode *code, const Row *ro
 
 static bool keeps(const FlowCode *code, const Row *row, const void *data) {
     const Relevant *r = data;
-    if (row->kind == ROW_SET || row->kind == ROW_UNSAFE) return sets_relevant(r, code, row);
+    if (row_computes(row->kind)) return sets_relevant(r, code, row);
     if (row->kind == ROW_TILE) return r->wanted && r->wanted(row, r->data);
     const RowEffects *effects = &row_effects[row->kind];
-    if (effects->stage == STAGE_GIVE_ALL || effects->executes == EXECUTES_IN_TURN)
-        return r->pipe < 0;
+    if (effects->stage == STAGE_GIVE_ALL || row_in_turn(row->kind)) return r->pipe < 0;
     return row_changes_hold(row->kind) && wanted_handle(r, row);
 }
 
@@ -77,8 +76,7 @@ static FlowCode *relevant_rows(Arena *arena, const Role *role, Relevant r) {
         slice = code_slice(arena, role->code, keeps, &r);
         for (size_t at = 0; at < slice->rows.count; at++) {
             const Row *row = &slice->rows.items[at];
-            if (row->kind != ROW_NEXT && row->kind != ROW_ELSE && row->kind != ROW_END)
-                row_exprs(slice, row, mark_locals, &r);
+            if (!row_ends(row->kind)) row_exprs(slice, row, mark_locals, &r);
         }
     }
     return slice;
@@ -169,7 +167,7 @@ static void forget(const Position *place, Known *known, const Row *row) {
 }
 
 static bool has_effects(RowKind kind) {
-    return row_changes_hold(kind) || row_effects[kind].executes == EXECUTES_IN_TURN ||
+    return row_changes_hold(kind) || row_in_turn(kind) ||
            row_effects[kind].control == CONTROL_LEAVE;
 }
 

@@ -305,7 +305,7 @@ static void assume(Widths *w, Expr *condition, bool truth) {
 static void visit_row(Widths *w, const FlowCode *code, const Row *row, PathMark *marks) {
     const Region *region = &code->regions.items[row->region];
     PathMark *mark = &marks[row->region];
-    bool asks = row->kind == ROW_IF || row->kind == ROW_LOOP;
+    bool asks = row_decides(row->kind);
     w->row = row, w->space = NULL;
     row_exprs(code, row, visit_whole, w);
     if (row->tile)

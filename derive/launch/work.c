@@ -270,7 +270,7 @@ static void leave(Worker *w, const Row *row) {
 
 static void add_row(Worker *w, const Row *row) {
     w->parent = w->items[row->region];
-    if (row->kind == ROW_LOOP || row->kind == ROW_IF || row->kind == ROW_BLOCK)
+    if (row_begins(row->kind))
         open_region(w, row);
     else if (row->kind == ROW_ELSE)
         turn_to_else(w, row);

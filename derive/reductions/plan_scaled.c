@@ -284,8 +284,7 @@ static void note_set(Expr *x, void *data) {
 /* True if after the row the elements may be used elsewhere, or the factor is another one */
 static bool ends_early(const Held *held, const Row *row, int region) {
     Setting setting = {held->code, row, false};
-    if (row->kind == ROW_NEXT || row->kind == ROW_ELSE || row->kind == ROW_END)
-        return row->region == region;
+    if (row_ends(row->kind)) return row->region == region;
     if (row->kind == ROW_LEAVE)
         return row->target == region || !code_inside(held->code, row->target, region);
     expr_visit(held->arena, held->written, note_set, &setting);

@@ -393,7 +393,7 @@ static void report_row(Report *report, const Role *role, int at) {
     if (row->every) return; /* report_draws */
     if (row->kind == ROW_ACQUIRE) report_acquire(report, role, row);
     if (row->kind == ROW_ACQUIRE && row->late >= 0) report_late(report, role, row);
-    if (row->kind == ROW_RELEASE || row->kind == ROW_KEEP) report_release(report, role, row);
+    if (row_releases(row->kind)) report_release(report, role, row);
     if (row->kind == ROW_PREFETCH) report_prefetch(report, role, row);
     if (row->kind == ROW_TILE) report_tile_row(report, role, at);
     if (plan->releases[at] >= 0) {

@@ -95,7 +95,7 @@ static int release_after(const FlowCode *code, const RowsPlan *plan, int at) {
     do at++;
     while (closes_tile(code_row(code, at)));
     const Row *row = code_row(code, at);
-    return (row->kind == ROW_RELEASE || row->kind == ROW_KEEP) && !row->leaving ? at : -1;
+    return row_releases(row->kind) && !row->leaving ? at : -1;
 }
 
 static bool has(const Expr *const *items, size_t count, const Expr *expr) {

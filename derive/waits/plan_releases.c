@@ -43,7 +43,7 @@ static bool is_plain(const RowsPlan *plan, int at) {
 
 /* Releases of stages that threads of this role alone read, without delay */
 static bool may_move(const FlowCode *code, const Row *row) {
-    if ((row->kind != ROW_RELEASE && row->kind != ROW_KEEP) || row->leaving) return false;
+    if (!row_releases(row->kind) || row->leaving) return false;
     const Handle *handle = &code->role->handles.items[row->handle];
     const PipeUse *use = &code->role->pipes[handle->pipe];
     if (handle->end != END_CONSUME || use->bulk_out || use->mma_out || use->address_taken)
