@@ -135,7 +135,7 @@ void cluster_open_role(Gen *gen) {
         const PipeUse *use = &state->role->pipes[p];
         if (!use->uses || pipe->multicast == 0 || !pipe_consumed_by(pipe, state->number)) continue;
         Reg reached = reaching(gen, pipe), number = state->thread;
-        if (!state->role->one_lane && !use->instance_arrives)
+        if (!state->role->one_lane && use->arrives[END_CONSUME] != ARRIVES_INSTANCE)
             number = PURE(gen->ptx, REG_32, "and.b32", ptx_reg(state->thread), ptx_int(31));
         state->reached[p] = state->role->one_lane ? reached : arrives_at_peer(gen, reached, number);
     }

@@ -184,7 +184,7 @@ void pipe_acquire(Gen *gen, const Row *row) {
     ptx_forget(gen->ptx);
     if (consume) tile_take(gen, handle->pipe, state->handles[handle_index]);
     /* all bytes for this stage, expected before the first copy */
-    if (!consume && use->tx_arrives)
+    if (!consume && use->arrives[END_PRODUCE] & ARRIVES_BYTES)
         INS_IF(gen->ptx, state->leader, "mbarrier.arrive.expect_tx.shared::cta.b64", ptx_text("_"),
                stage_barrier(gen, pipe, true, state->handles[handle_index]),
                ptx_int(use->tx_bytes));
@@ -205,8 +205,9 @@ static void release_produced(Gen *gen, int pipe_index, Reg stage) {
     const PipeUse *use = use_of(gen, pipe_index);
     Operand full = stage_barrier(gen, pipe, true, stage);
     /* noinc: the barrier counts every lane (PTX ISA 9.7.13.15, cp.async.mbarrier.arrive) */
-    if (use->lanes_arrive) INS(gen->ptx, "cp.async.mbarrier.arrive.noinc.shared::cta.b64", full);
-    if (!use->warps_arrive) return;
+    if (use->arrives[END_PRODUCE] & ARRIVES_LANES)
+        INS(gen->ptx, "cp.async.mbarrier.arrive.noinc.shared::cta.b64", full);
+    if (!(use->arrives[END_PRODUCE] & ARRIVES_WARPS)) return;
     if (use->waits_copies) INS0(gen->ptx, "cp.async.wait_all");
     fence(gen, pipe_index, END_PRODUCE);
     tile_publish(gen, pipe_index, stage);
@@ -214,20 +215,25 @@ static void release_produced(Gen *gen, int pipe_index, Reg stage) {
     arrive(gen, full);
 }
 
+/* Bulk stores read its stages. */
+static bool is_stored(const Gen *gen, int pipe) {
+    return agents_completing(use_of(gen, pipe)->agents, COMPLETES_GROUP) != 0;
+}
+
 /* `groups`: number of younger bulk store groups that may still read their sources */
 static void release_consumed(Gen *gen, int pipe_index, Reg stage, int groups) {
     const Pipe *pipe = &gen->prog->pipes.items[pipe_index];
-    const PipeUse *use = use_of(gen, pipe_index);
-    if (use->bulk_out)
+    bool once = use_of(gen, pipe_index)->arrives[END_CONSUME] == ARRIVES_INSTANCE;
+    if (is_stored(gen, pipe_index))
         INS_IF(gen->ptx, gen->role->leader, "cp.async.bulk.wait_group.read", ptx_int(groups));
     fence(gen, pipe_index, END_CONSUME);
-    if (!use->instance_arrives) warp_sync(gen);
+    if (!once) warp_sync(gen);
     if (pipe->multicast != 0) {
         cluster_arrive(gen, pipe_index, stage);
         return;
     }
     /* a complete group was issued by all warps, so none can be lapped */
-    if (use->instance_arrives) {
+    if (once) {
         INS_IF(gen->ptx, gen->role->leader, "mbarrier.arrive.shared::cta.b64", ptx_text("_"),
                stage_barrier(gen, pipe, false, stage));
         return;
@@ -236,7 +242,7 @@ static void release_consumed(Gen *gen, int pipe_index, Reg stage, int groups) {
 }
 
 static void commit_stores(Gen *gen, int pipe) {
-    if (!use_of(gen, pipe)->bulk_out) return;
+    if (!is_stored(gen, pipe)) return;
     ptx_ins(gen->ptx, gen->role->leader, false, "cp.async.bulk.commit_group", NULL, 0);
 }
 
@@ -296,10 +302,10 @@ void pipe_settle(Gen *gen, int handle_index) {
     const Handle *handle = &gen->role->role->handles.items[handle_index];
     const PipeUse *use = use_of(gen, handle->pipe);
     if (handle->end == END_PRODUCE) {
-        if (use->lanes_in) INS0(gen->ptx, "cp.async.wait_all");
+        if (agents_completing(use->agents, COMPLETES_ARRIVAL)) INS0(gen->ptx, "cp.async.wait_all");
     } else {
         commit_stores(gen, handle->pipe);
-        if (use->bulk_out)
+        if (is_stored(gen, handle->pipe))
             INS_IF(gen->ptx, gen->role->leader, "cp.async.bulk.wait_group.read", ptx_int(0));
     }
     fence(gen, handle->pipe, handle->end);

@@ -313,9 +313,8 @@ Val elab_address(Elab *e, const AstExpr *ast) {
     leave_unproved(e, &what);
     if (pipe) {
         PipeUse *use = &e->role->pipes[what.pipe];
-        use->address_taken = true;
-        use->generic_in |= what.end == END_PRODUCE;
-        use->generic_out |= what.end == END_CONSUME;
+        use->agents |= AGENT_BIT(ADDRESS);
+        use->agents |= what.end == END_PRODUCE ? AGENT_BIT(STORES_IN) : AGENT_BIT(LOADS_OUT);
         e->prog->pipes.items[what.pipe].fields.items[object.field].address_taken[what.end] = true;
     }
     if (object.space == SPACE_SHARED) e->role->tiles.items[object.object].address_taken = true;

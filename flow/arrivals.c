@@ -323,7 +323,8 @@ static const Handle *handle_of(const Rules *rules, int handle) {
 static void acquire(const Rules *rules, const Row *row, State *state) {
     const Handle *what = handle_of(rules, row->handle);
     if (!what) return;
-    bool tx = what->end == END_PRODUCE && rules->role->pipes[what->pipe].tx_arrives;
+    bool tx = what->end == END_PRODUCE &&
+              rules->role->pipes[what->pipe].arrives[END_PRODUCE] & ARRIVES_BYTES;
     state->counts[row->handle] = (Count){.least = tx, .most = tx, .attained = true, .sure = tx};
 }
 
@@ -404,8 +405,9 @@ static Site *site_of(Flow *flow, int at, int pipe) {
 /* Adds the derived signal of a release */
 static void signal(const Rules *rules, const Handle *what, Count *count) {
     const PipeUse *use = &rules->role->pipes[what->pipe];
-    int64_t a_warp = (use->lanes_arrive ? WARP_LANES : 0) + (use->warps_arrive ? 1 : 0);
-    bool one = what->end == END_CONSUME && use->instance_arrives;
+    int64_t a_warp = (use->arrives[END_PRODUCE] & ARRIVES_LANES ? WARP_LANES : 0) +
+                     (use->arrives[END_PRODUCE] & ARRIVES_WARPS ? 1 : 0);
+    bool one = what->end == END_CONSUME && use->arrives[END_CONSUME] == ARRIVES_INSTANCE;
     if (what->end == END_CONSUME) a_warp = 1;
     int64_t all = one ? 1 : a_warp * rules->warps;
     count->least = sum(count->least, all), count->most = sum(count->most, all);

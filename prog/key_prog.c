@@ -49,7 +49,7 @@ static void write_role(Key *key, const Prog *prog, const Role *role) {
     for (size_t i = 0; i < role->tiles.count; i++) write_role_tile(key, &role->tiles.items[i]);
     key_word(key, role->pipes != NULL);
     for (size_t i = 0; role->pipes != NULL && i < prog->pipes.count; i++)
-        key_word(key, role->pipes[i].address_taken);
+        key_word(key, role->pipes[i].agents & AGENT_BIT(ADDRESS));
 }
 
 /* ---- what the kernel declares ---------------------------------------------------------------- */

@@ -13,6 +13,7 @@
 #ifndef PIPEC_PROG_H
 #define PIPEC_PROG_H
 
+#include "prog/agents.h"
 #include "prog/bounds.h"
 #include "prog/expr.h"
 #include "prog/layout.h"
@@ -81,33 +82,16 @@ typedef struct PipeUse {
     /* each stage goes to one instance: acquired in the loop over the grid of a role in turn;
      * filled by turns */
     bool in_turn;
-    /* written by copies that complete by bytes (TMA, bulk) */
-    bool tensor_in;
-    bool lanes_in;    /* written by cp.async */
-    bool generic_in;  /* written by ordinary stores */
-    bool generic_out; /* read by ordinary loads */
-    bool bulk_out;    /* read by TMA or bulk stores */
-    bool mma_out;     /* read by matrix instructions */
-    /* `unsafe` takes the address of a field, so the kind of access is unknown; filled by
-     * elaborate */
-    bool address_taken;
-    /* lanes_in, and some consumer reads asynchronously: waits for the cp.async, then a fence and
+    Agents agents; /* which access its stages; ADDRESS: filled by elaborate */
+    /* LANES_IN, and some consumer reads asynchronously: waits for the cp.async, then a fence and
      * a plain arrive */
     bool waits_copies;
-    /* How a release of this end arrives; filled by resources */
-    /* producer: one lane per instance arrives with the expected bytes (tensor_in) */
-    bool tx_arrives;
-    /* producer: every lane arrives when its cp.async are complete (lanes_in by cp.async, not
-     * waits_copies) */
-    bool lanes_arrive;
-    /* producer: one lane of every warp arrives, for ordinary writes, waits_copies, tokens, and
-     * for several warps or instances whose copies one lane issues: otherwise that lane could lap
-     * the others */
-    bool warps_arrive;
-    /* consumer: one lane of the instance arrives, not one of every warp: only matrix
-     * instructions read its stages, on every path, and all warps of the warpgroup have issued an
-     * instruction when it completes */
-    bool instance_arrives;
+    /* By end, how a release arrives: bits of Arrives; filled by resources.
+     * WARPS, of a producer: for ordinary writes, waits_copies, tokens, and for several warps or
+     * instances whose copies one lane issues: otherwise that lane could lap the others.
+     * INSTANCE: only matrix instructions read its stages, on every path, and all warps of the
+     * warpgroup have issued an instruction when it completes */
+    unsigned arrives[2];
     uint32_t tx_bytes; /* bytes that one instance's copies write to a stage */
 } PipeUse;
 

@@ -145,8 +145,30 @@ function mark_hooks(text,    rest, hook) {
         rest = substr(rest, RSTART + RLENGTH)
         cleared = cleared " if (arm_lost(" site("rule." hook) ")) rule." hook " = 0;"
     }
+    rest = in_rule ? text : ""
+    while (match(rest, /(\.every|\[(ACCESS|SCOPE|STAGE|CONTROL)_[A-Z_]+\]) = [a-z_]+/)) {
+        hook = substr(rest, RSTART, RLENGTH)
+        sub(/ = .*/, "", hook)
+        if (hook ~ /^\[/) hook = "." tolower(substr(hook, 2, index(hook, "_") - 2)) hook
+        rest = substr(rest, RSTART + RLENGTH)
+        cleared = cleared " if (arm_lost(" site("rule.on" hook) ")) rule.on" hook " = 0;"
+    }
     if (text ~ /;$/) in_rule = 0
     return text
+}
+
+# Columns of the rows of Code: each effect that a row has is taken from it.
+function mark_effects(    row, column, names) {
+    split("control stage scope access executes signals", names, " ")
+    while ((getline row < "flow/rows.def") > 0) {
+        if (row !~ /^ROW\(/) continue
+        split(row, column, /[(,] */)
+        for (i = 1; i in names; i++) {
+            if (column[i + 3] ~ /^(ON|NONE|NOTHING|EACH)$/) continue
+            hook = "row_effects[ROW_" column[2] "]." names[i]
+            cleared = cleared " if (arm_lost(" site(hook) ")) " hook " = 0;"
+        }
+    }
 }
 
 function enter_function(text) {
@@ -174,5 +196,6 @@ END {
         if (text !~ /^ *$/) before = text
         sub(/ *\/\*.*\*\/ *$/, "", before)
     }
+    if (FILENAME == "flow/code.c") mark_effects()
     if (cleared) print "__attribute__((constructor)) static void clear_arms(void) {" cleared " }"
 }

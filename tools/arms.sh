@@ -6,6 +6,7 @@
 #     a label of `case` whose group has an effect (the switch is left instead), or a comparison with
 #     a row kind (`kind == ROW_X` is never true);
 #   - a row of a table at the top of a file: it is empty;
+#   - a handler of a rule, by effect, and each effect of each row of flow/rows.def;
 #   - a statement, of one line or several, of a join: of a function named join, meet, merge, both,
 #     either, wider;
 #   - a hook that a rule may leave empty: enters, second, follows, trips, meets.
@@ -44,7 +45,8 @@ for source in $(find flow check -type f | LC_ALL=C sort); do
     *)
         awk -v all="${ALL:-}" -v first="$first" -v sites="$sites" -f tools/arms.awk "$source"
         ;;
-    esac >"$tree/$source.new"
+    esac | sed 's/^\(extern \)*const RowEffects row_effects/\1RowEffects row_effects/' \
+        >"$tree/$source.new"
     keep "$tree/$source"
 done
 cat >"$tree/flow/arms.c.new" <<END

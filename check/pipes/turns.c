@@ -312,8 +312,7 @@ static void visit_acquire(Turns *turns, const Row *row) {
  * when they signal */
 static bool releases_in_order(const Role *role, int pipe) {
     int held = 0;
-    if (!role->pipes || role->pipes[pipe].in_turn || role->pipes[pipe].tensor_in ||
-        role->pipes[pipe].lanes_in)
+    if (!role->pipes || role->pipes[pipe].in_turn || role->pipes[pipe].agents & AGENTS_FILL)
         return false;
     for (size_t at = 0; at < role->code->rows.count; at++) {
         const Row *row = &role->code->rows.items[at];

@@ -25,7 +25,7 @@ typedef struct Given { /* over all instances that release a stage at one row */
 static void add_share(Given *given, const Share *share) {
     const PipeUse *use = &given->role->pipes[given->site->pipe];
     /* all warps have issued a matrix instruction: one may arrive */
-    bool one = use->instance_arrives || given->role->one_lane;
+    bool one = use->arrives[END_CONSUME] == ARRIVES_INSTANCE || given->role->one_lane;
     int64_t most = given->most + share->most;
     given->least += share->least;
     given->most = most < ARRIVALS_MANY ? most : ARRIVALS_MANY;

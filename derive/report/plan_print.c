@@ -95,21 +95,23 @@ static void print_use(const Pipe *pipe, const PipeUse *use, const bool *fenced, 
         bool is;
         const char *text;
     } facts[] = {
-        {use->in_turn, "a stage is one instance's"},
-        {use->lanes_in, use->waits_copies ? "cp.async in, waited for" : "cp.async in"},
-        {use->generic_in, "stores in"},
-        {use->generic_out, "loads out"},
-        {use->bulk_out, "copies out"},
-        {use->mma_out, "matrix instructions out"},
-        {use->lanes_arrive, "each lane arrives"},
-        {use->warps_arrive, "a lane of each warp arrives"},
-        {use->instance_arrives, "a lane of the instance arrives"},
+        {use->arrives[END_PRODUCE] & ARRIVES_LANES, "each lane arrives"},
+        {use->arrives[END_PRODUCE] & ARRIVES_WARPS, "a lane of each warp arrives"},
+        {use->arrives[END_CONSUME] & ARRIVES_INSTANCE, "a lane of the instance arrives"},
         {fenced[END_PRODUCE], "a fence between proxies before a stage is full"},
         {fenced[END_CONSUME], "a fence between proxies before a stage is empty"},
     };
     str_printf(out, "  pipe %s:", pipe->name);
     const char *between = " ";
-    if (use->tensor_in) str_printf(out, " %u bytes copied in", use->tx_bytes), between = ", ";
+    Agents copies = agents_completing(use->agents, COMPLETES_BYTES);
+    if (copies) str_printf(out, " %u bytes copied in", use->tx_bytes), between = ", ";
+    if (use->in_turn) str_printf(out, "%sa stage is one instance's", between), between = ", ";
+    Agents named = use->agents & ~copies & ~agents_completing(use->agents, COMPLETES_AUTHOR);
+    for (int a = 0; a < AGENT_COUNT; a++) {
+        if (!(named >> a & 1)) continue;
+        str_printf(out, "%s%s", between, agent_rows[a].text), between = ", ";
+        if (a == AGENT_LANES_IN && use->waits_copies) str_add(out, ", waited for");
+    }
     for (size_t i = 0; i < COUNT_OF(facts); i++)
         if (facts[i].is) str_printf(out, "%s%s", between, facts[i].text), between = ", ";
     str_char(out, '\n');

@@ -58,7 +58,7 @@ static void report_fences(Report *report, const Pipe *pipe) {
     for (size_t i = 0; i < pipe->consumers.count; i++) {
         const char *consumer = report->prog->roles.items[pipe->consumers.items[i]].name;
         const PipeUse *read = use_of_pipe(report, pipe->consumers.items[i], pipe);
-        if (read->bulk_out)
+        if (agents_completing(read->agents, COMPLETES_GROUP))
             note(report, arena_printf(report->arena,
                                       "%s reads it by bulk stores: released after wait_group.read",
                                       consumer));
@@ -77,14 +77,15 @@ static void report_fences(Report *report, const Pipe *pipe) {
 
 static void report_arrivals(Report *report, const Pipe *pipe) {
     const PipeUse *use = use_of_pipe(report, pipe->producer, pipe);
-    fact_integer(report, "bytes_by_copy_engine", use->tx_arrives ? use->tx_bytes : 0);
-    if (use->tx_arrives)
+    bool bytes = use->arrives[END_PRODUCE] & ARRIVES_BYTES;
+    fact_integer(report, "bytes_by_copy_engine", bytes ? use->tx_bytes : 0);
+    if (bytes)
         str_printf(&report->text,
                    "  bytes  %u per stage by the copy engine (expect_tx); partial tiles are whole "
                    "boxes filled with zeros\n",
                    use->tx_bytes);
     fact_open(report, "notes", '[');
-    if (use->lanes_arrive)
+    if (use->arrives[END_PRODUCE] & ARRIVES_LANES)
         note(report, "lanes  each lane arrives when its cp.async are done (noinc)");
     if (use->waits_copies)
         note(report, "lanes  cp.async are waited for and fenced: a consumer reads the stage "

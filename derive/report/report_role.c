@@ -338,7 +338,8 @@ static void report_early(Report *report, const Row *row, const char *name) {
 
 static void report_release(Report *report, const Role *role, const Row *row) {
     const Handle *handle = &role->handles.items[row->handle];
-    if (handle->end != END_CONSUME || !role->pipes[handle->pipe].bulk_out) return;
+    Agents agents = role->pipes[handle->pipe].agents;
+    if (handle->end != END_CONSUME || !agents_completing(agents, COMPLETES_GROUP)) return;
     int lag = row->kind == ROW_KEEP ? role->code->lates.items[row->late].lag : 0;
     begin_fact(report, row->span, "wait");
     report_depth(report, "bulk stores", lag);

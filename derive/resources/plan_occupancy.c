@@ -126,7 +126,7 @@ static int64_t stage_bytes(const Prog *prog, const Plan *plan) {
         int64_t stage = 0;
         for (size_t f = 0; f < pipe->fields.count; f++)
             stage += (int64_t)plan->pipes[p].fields[f].bytes * pipe->fields.items[f].count;
-        if (use->tensor_in || use->lanes_in) bytes += stage * pipe->stages;
+        if (use->agents & AGENTS_FILL) bytes += stage * pipe->stages;
     }
     return bytes;
 }

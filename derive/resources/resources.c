@@ -107,24 +107,23 @@ static void settle_full(Resources *res, int index, const Pipe *pipe) {
     uint32_t *arrivals = &res->plan->pipes[index].arrivals[END_PRODUCE];
     Role *role = &res->prog->roles.items[pipe->producer];
     PipeUse *use = &role->pipes[index];
+    unsigned *by = &use->arrives[END_PRODUCE];
     int takes = role_takers(role, index), warps = takes * role->warps;
     Str text = str_new(res->arena);
-    use->tx_arrives = use->tensor_in;
-    use->lanes_arrive = use->lanes_in && !use->waits_copies;
-    bool by_nobody = !use->tx_arrives && !use->lanes_arrive;
-    use->warps_arrive =
-        by_nobody || use->generic_in || use->waits_copies || (!use->lanes_arrive && warps > 1);
-    if (use->tx_arrives) {
+    *by = agents_arrive(agents_at(use->agents, END_PRODUCE));
+    if (use->waits_copies) *by = (*by & ~ARRIVES_LANES) | ARRIVES_WARPS;
+    if (*by == ARRIVES_NOTHING || (!(*by & ARRIVES_LANES) && warps > 1)) *by |= ARRIVES_WARPS;
+    if (*by & ARRIVES_BYTES) {
         *arrivals += (uint32_t)takes;
         add_piece(&text, arena_printf(res->arena, "%d (tensor copies of `%s`, %u bytes%s)", takes,
                                       role->name, use->tx_bytes, takes > 1 ? " each" : ""));
     }
-    if (use->lanes_arrive) {
+    if (*by & ARRIVES_LANES) {
         *arrivals += (uint32_t)(warps * WARP_LANES);
         add_piece(&text, arena_printf(res->arena, "%d lanes of `%s` (cp.async)", warps * WARP_LANES,
                                       role->name));
     }
-    if (use->warps_arrive) {
+    if (*by & ARRIVES_WARPS) {
         *arrivals += (uint32_t)warps;
         add_piece(&text, warps_piece(res, role, index));
     }
@@ -138,9 +137,10 @@ static void settle_empty(Resources *res, const Role *role, int index, Str *text)
     uint32_t *arrivals = &res->plan->pipes[index].arrivals[END_CONSUME];
     PipeUse *use = &role->pipes[index];
     int takes = role_takers(role, index);
-    use->instance_arrives = use->mma_out && !use->generic_out && !use->bulk_out &&
-                            flow_always_multiplied(res->arena, role->code, index);
-    if (!use->instance_arrives) {
+    bool once = agents_arrive(agents_at(use->agents, END_CONSUME)) == ARRIVES_INSTANCE &&
+                flow_always_multiplied(res->arena, role->code, index);
+    use->arrives[END_CONSUME] = once ? ARRIVES_INSTANCE : ARRIVES_WARPS;
+    if (!once) {
         *arrivals += (uint32_t)(takes * role->warps);
         add_piece(text, warps_piece(res, role, index));
         return;
@@ -151,19 +151,21 @@ static void settle_empty(Resources *res, const Role *role, int index, Str *text)
 }
 
 /* Ordinary accesses to a stage are visible to the async proxy only after a fence. */
+static bool are_apart(Agents before, Agents after) {
+    return agents_through(before, PROXY_GENERIC) && agents_through(after, PROXY_ASYNC);
+}
+
 static void settle_fences(const Resources *res, int index, const Pipe *pipe) {
     const Role *roles = res->prog->roles.items;
-    const PipeUse *in = &roles[pipe->producer].pipes[index];
-    bool asynchronous = false; /* some consumer reads the stages asynchronously */
+    Agents filled = agents_at(roles[pipe->producer].pipes[index].agents, END_PRODUCE);
+    Agents read = 0; /* by consumers */
     for (size_t c = 0; c < pipe->consumers.count; c++) {
         int consumer = pipe->consumers.items[c];
-        const PipeUse *out = &roles[consumer].pipes[index];
-        asynchronous |= out->bulk_out || out->mma_out || out->address_taken;
-        res->plan->roles[consumer].fenced[END_CONSUME][index] =
-            out->generic_out && (in->tensor_in || in->address_taken);
+        Agents used = agents_at(roles[consumer].pipes[index].agents, END_CONSUME);
+        read |= used;
+        res->plan->roles[consumer].fenced[END_CONSUME][index] = are_apart(used, filled);
     }
-    res->plan->roles[pipe->producer].fenced[END_PRODUCE][index] =
-        asynchronous && (in->generic_in || in->lanes_in);
+    res->plan->roles[pipe->producer].fenced[END_PRODUCE][index] = are_apart(filled, read);
 }
 
 static bool has_uses(const Prog *prog, int role) {

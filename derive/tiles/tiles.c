@@ -148,12 +148,13 @@ static PipeUse *use_of(const Site *site, const Access *access) {
 static void note_read(Prog *prog, Role *role, const Access *read) {
     if (read->space == SPACE_GLOBAL) prog->params.items[read->object].by_pointer = true;
     if (read->space == SPACE_STAGE)
-        role->pipes[role->handles.items[read->object].pipe].generic_out = true;
+        role->pipes[role->handles.items[read->object].pipe].agents |= AGENT_BIT(LOADS_OUT);
 }
 
 /* The matrix unit reads the operand */
 static void note_operand(const Site *site, const MmaOperand *operand) {
-    if (operand->tile->space == SPACE_STAGE) use_of(site, operand->tile)->mma_out = true;
+    if (operand->tile->space == SPACE_STAGE)
+        use_of(site, operand->tile)->agents |= AGENT_BIT(MATRIX_OUT);
 }
 
 static bool is_operand(const Tile *tile, const Access *access) {
@@ -173,21 +174,21 @@ static void note_site(Prog *prog, Site *site) {
     if (target->space == SPACE_GLOBAL && tile->class != TILE_TENSOR_STORE)
         prog->params.items[target->object].by_pointer = true;
     switch (tile->class) {
-    case TILE_TENSOR_LOAD: use_of(site, target)->tensor_in = true; break;
+    case TILE_TENSOR_LOAD: use_of(site, target)->agents |= AGENT_BIT(COPIES_IN); break;
     case TILE_BULK_LOAD:
-        use_of(site, target)->tensor_in = true;
+        use_of(site, target)->agents |= AGENT_BIT(COPIES_IN);
         prog->params.items[copied->object].by_pointer = true;
         break;
     case TILE_LANES:
         if (tile->piece.asynchronous)
-            use_of(site, target)->lanes_in = true;
+            use_of(site, target)->agents |= AGENT_BIT(LANES_IN);
         else
-            use_of(site, target)->generic_in = true;
+            use_of(site, target)->agents |= AGENT_BIT(STORES_IN);
         prog->params.items[copied->object].by_pointer = true;
         break;
     case TILE_TENSOR_STORE:
     case TILE_BULK_STORE:
-        if (copied->space == SPACE_STAGE) use_of(site, copied)->bulk_out = true;
+        if (copied->space == SPACE_STAGE) use_of(site, copied)->agents |= AGENT_BIT(COPIES_OUT);
         break;
     case TILE_MMA:
         note_operand(site, &tile->mma.a);
@@ -197,9 +198,9 @@ static void note_site(Prog *prog, Site *site) {
     case TILE_REDUCTION:
     case TILE_SCAN:
     case TILE_REFUSED:
-        if (target->space == SPACE_STAGE) use_of(site, target)->generic_in = true;
+        if (target->space == SPACE_STAGE) use_of(site, target)->agents |= AGENT_BIT(STORES_IN);
         if (target->space == SPACE_STAGE && tile->op != ASSIGN_SET)
-            use_of(site, target)->generic_out = true;
+            use_of(site, target)->agents |= AGENT_BIT(LOADS_OUT);
         break;
     case TILE_UNCLASSIFIED: break;
     }
@@ -233,15 +234,16 @@ static void find_uses(Tiles *tiles) {
     for (size_t i = 0; i < tiles->sites.count; i++) note_site(prog, tiles->sites.items[i]);
     for (size_t p = 0; p < prog->pipes.count; p++) {
         const Pipe *pipe = &prog->pipes.items[p];
-        bool asynchronous = false;
+        Agents out = 0;
         if (pipe->producer < 0) continue;
         for (size_t c = 0; c < pipe->consumers.count; c++)
-            if (pipe->consumers.items[c] >= 0) {
-                const PipeUse *out = &prog->roles.items[pipe->consumers.items[c]].pipes[p];
-                asynchronous |= out->bulk_out || out->mma_out;
-            }
+            if (pipe->consumers.items[c] >= 0)
+                out |= agents_at(prog->roles.items[pipe->consumers.items[c]].pipes[p].agents,
+                                 END_CONSUME);
         PipeUse *use = &prog->roles.items[pipe->producer].pipes[p];
-        use->waits_copies = use->lanes_in && asynchronous;
+        Agents asynchronous = agents_through(out, PROXY_ASYNC);
+        use->waits_copies = agents_completing(use->agents, COMPLETES_ARRIVAL) &&
+                            asynchronous & ~agents_completing(out, COMPLETES_AUTHOR);
     }
 }
 

@@ -46,7 +46,8 @@ static bool may_move(const FlowCode *code, const Row *row) {
     if (!row_releases(row->kind) || row->leaving) return false;
     const Handle *handle = &code->role->handles.items[row->handle];
     const PipeUse *use = &code->role->pipes[handle->pipe];
-    if (handle->end != END_CONSUME || use->bulk_out || use->mma_out || use->address_taken)
+    if (handle->end != END_CONSUME ||
+        agents_through(agents_at(use->agents, END_CONSUME), PROXY_ASYNC))
         return false;
     return row->kind == ROW_RELEASE || code->lates.items[row->late].lag == 0;
 }
