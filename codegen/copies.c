@@ -213,8 +213,8 @@ static void gen_engine_copy(Gen *gen, const Tile *tile) {
     if (tile->order & ORDER_FENCE) INS0(gen->ptx, "fence.proxy.async");
     if (tile->order & ORDER_THREADS) instance_barrier(gen);
     wait_for_stores(gen, tile);
-    bool load = tile->class == TILE_TENSOR_LOAD || tile->class == TILE_BULK_LOAD;
-    bool tensor = tile->class == TILE_TENSOR_LOAD || tile->class == TILE_TENSOR_STORE;
+    bool load = tile_is_load(tile);
+    bool tensor = tile_has_boxes(tile);
     const Access *inside = load ? &tile->target : tile->value->read;
     const Access *outside = load ? tile->value->read : &tile->target;
     int skip = -1;
@@ -243,8 +243,7 @@ static void gen_engine_copy(Gen *gen, const Tile *tile) {
 
 void gen_tile(Gen *gen, const Row *row) {
     const Tile *tile = row->tile;
-    if (tile->class != TILE_MMA && tile->class != TILE_MAP && !tile_combines(tile))
-        wait_before(gen, row_number(gen, row));
+    if (tile_is_copy(tile)) wait_before(gen, row_number(gen, row));
     switch (tile->class) {
     case TILE_TENSOR_LOAD:
     case TILE_BULK_LOAD:

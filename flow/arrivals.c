@@ -380,8 +380,8 @@ static void touch(Access *access, bool written, void *data) {
 
 /* Copies into a stage keep its phase open until their bytes arrive. */
 static void touches(Flow *flow, const Row *row, State *state) {
-    TileClass class = row->kind == ROW_TILE ? row->tile->class : TILE_MAP;
-    if (class == TILE_UNCLASSIFIED || class == TILE_TENSOR_LOAD || class == TILE_BULK_LOAD) return;
+    bool tile = row->kind == ROW_TILE;
+    if (tile && (row->tile->class == TILE_UNCLASSIFIED || tile_is_load(row->tile))) return;
     row_accesses(flow->arena, flow->code, row, touch, &(Touch){flow->data, state});
 }
 

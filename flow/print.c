@@ -59,23 +59,13 @@ static void print_tile(Out *o, const Tile *tile) {
                                             [ASSIGN_SUB] = "-=",
                                             [ASSIGN_MUL] = "*=",
                                             [ASSIGN_DIV] = "/="};
-    static const char *const classes[] = {[TILE_UNCLASSIFIED] = "",
-                                          [TILE_TENSOR_LOAD] = "tensor load",
-                                          [TILE_BULK_LOAD] = "bulk load",
-                                          [TILE_LANES] = "by lanes",
-                                          [TILE_TENSOR_STORE] = "tensor store",
-                                          [TILE_BULK_STORE] = "bulk store",
-                                          [TILE_MAP] = "map",
-                                          [TILE_MMA] = "matrix",
-                                          [TILE_REDUCTION] = "reduction",
-                                          [TILE_SCAN] = "scan",
-                                          [TILE_REFUSED] = "not generated"};
     str_char(o->text, ' ');
     access_print(&tile->target, o->code->prog, o->code->role, &tile->space, o->text);
     str_printf(o->text, " %s ", operators[tile->op]);
     print_expr(o, tile->value, &tile->space);
     if (tile->where) str_add(o->text, " where "), print_expr(o, tile->where, &tile->space);
-    if (classes[tile->class][0]) str_printf(o->text, "    ; %s", classes[tile->class]);
+    if (class_rows[tile->class].text[0])
+        str_printf(o->text, "    ; %s", class_rows[tile->class].text);
 }
 
 static void print_unsafe(Out *o, const Unsafe *unsafe) {

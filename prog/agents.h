@@ -8,7 +8,8 @@ typedef enum ONE_BYTE Agent {
 #define AGENT(name, ...) AGENT_##name,
 #include "prog/agents.def"
 #undef AGENT
-    AGENT_COUNT
+    AGENT_COUNT,
+    AGENT_NONE = AGENT_COUNT
 } Agent;
 
 /* Bits of the ends of a pipe at which an agent may be: 1 << End */

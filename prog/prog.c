@@ -124,9 +124,16 @@ const char *access_name(Arena *arena, const Prog *prog, const Role *role, const 
     return arena_printf(arena, "%s.%s", handle->name, field);
 }
 
+const ClassRow class_rows[TILE_CLASSES] = {
+#define CLASS(name, text, mover, way, words, fills, reads, meaning)                                \
+    [TILE_##name] = {text, MOVER_##mover, WAY_##way, WORDS_##words, AGENT_##fills, AGENT_##reads},
+#include "prog/classes.def"
+#undef CLASS
+};
+
 int64_t copy_bytes(const Tile *tile) {
-    if (tile->class == TILE_BULK_LOAD) return tile->bulk.bytes;
-    if (tile->class != TILE_TENSOR_LOAD) return 0;
+    if (!tile_is_load(tile)) return 0;
+    if (!tile_has_boxes(tile)) return tile->bulk.bytes;
     int64_t bytes = element_rows[tile->target.type].bytes;
     for (int d = 0; d < tile->box.rank; d++) bytes *= tile->box.tile[d];
     return bytes;

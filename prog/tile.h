@@ -3,28 +3,52 @@
 #ifndef PIPEC_TILE_H
 #define PIPEC_TILE_H
 
+#include "prog/agents.h"
 #include "prog/expr.h"
 #include "prog/layout.h"
 
 /* filled by tiles */
 typedef enum ONE_BYTE TileClass {
-    TILE_UNCLASSIFIED,
-    TILE_TENSOR_LOAD, /* cp.async.bulk.tensor, global to stage: `box` */
-    /* cp.async.bulk, global to stage, one contiguous piece proved to be inside: `bulk` */
-    TILE_BULK_LOAD,
-    TILE_LANES,        /* `by lanes`, global to stage: `piece` elements per lane at once */
-    TILE_TENSOR_STORE, /* cp.async.bulk.tensor, stage or shared to global: `box` */
-    TILE_BULK_STORE,   /* cp.async.bulk, stage or shared to global: `bulk` */
-    TILE_MAP,          /* evaluated by the instance's threads, element by element */
-    TILE_MMA,          /* a contraction by the matrix unit, into a register tile: `mma` */
-    /* a register tile of the compiler = sum[x], max[x] or min[x] of elements: by the instance's
-     * threads, then between them: `exchange` */
-    TILE_REDUCTION,
-    /* a register tile of the compiler = X_SCAN: first the elements, then the threads combine them:
-     * `exchange` */
-    TILE_SCAN,
-    TILE_REFUSED /* contains other reductions; checked, but build refuses it */
+#define CLASS(name, ...) TILE_##name,
+#include "prog/classes.def"
+#undef CLASS
 } TileClass;
+
+enum {
+#define CLASS(...) +1
+    TILE_CLASSES = 0
+#include "prog/classes.def"
+#undef CLASS
+};
+
+typedef enum ONE_BYTE MovedBy {
+    MOVER_NOBODY,
+    MOVER_ENGINE, /* the copy engine; one lane issues */
+    MOVER_LANES,
+    MOVER_THREADS, /* of the instance */
+    MOVER_MATRIX   /* the matrix unit */
+} MovedBy;
+
+typedef enum ONE_BYTE MovedWay { WAY_NOWHERE, WAY_IN, WAY_OUT } MovedWay;
+
+typedef enum ONE_BYTE MovedWords {
+    WORDS_NOTHING,
+    WORDS_BOXES, /* of a tensor map */
+    WORDS_BYTES,
+    WORDS_PIECES,
+    WORDS_ELEMENTS,
+    WORDS_SLABS
+} MovedWords;
+
+typedef struct ClassRow {
+    const char *text;
+    MovedBy mover;
+    MovedWay way;
+    MovedWords words;
+    Agent fills, reads; /* AGENT_NONE: none */
+} ClassRow;
+
+extern const ClassRow class_rows[TILE_CLASSES];
 
 typedef struct BoxCopy {
     int map;                    /* plan->maps; its box has the size of one copy */
@@ -175,6 +199,33 @@ typedef struct Tile {
     };
 } Tile;
 
+/* Loaded or stored by the copy engine */
+static inline bool tile_is_load(const Tile *tile) {
+    const ClassRow *row = &class_rows[tile->class];
+    return row->mover == MOVER_ENGINE && row->way == WAY_IN;
+}
+static inline bool tile_is_store(const Tile *tile) {
+    return class_rows[tile->class].way == WAY_OUT;
+}
+static inline bool tile_has_boxes(const Tile *tile) {
+    return class_rows[tile->class].words == WORDS_BOXES;
+}
+/* By lanes, which do not wait for the data */
+static inline bool tile_is_lanes(const Tile *tile) {
+    return tile->class == TILE_LANES && tile->piece.asynchronous;
+}
+/* A copy into a stage that is complete later than the statement */
+static inline bool tile_is_unawaited(const Tile *tile) {
+    return tile_is_load(tile) || tile_is_lanes(tile);
+}
+/* Elements are evaluated by the instance's threads */
+static inline bool tile_by_threads(const Tile *tile) {
+    return class_rows[tile->class].mover == MOVER_THREADS;
+}
+/* A copy from one tensor: the read is not part of an expression */
+static inline bool tile_is_copy(const Tile *tile) {
+    return class_rows[tile->class].way != WAY_NOWHERE;
+}
 /* A reduction or a scan: combines elements along some index */
 static inline bool tile_reduces(const Tile *tile) {
     bool scans = tile->value != NULL && tile->value->kind == X_SCAN;

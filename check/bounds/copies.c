@@ -46,20 +46,15 @@ static uint64_t products_of(const IndexSpace *space) {
 
 /* Most repetitions of the statement's work in the text of a thread */
 static uint64_t repeated(const Copies *c, const Tile *tile) {
-    switch (tile->class) {
-    case TILE_TENSOR_LOAD:
-    case TILE_TENSOR_STORE: return (uint64_t)plan_boxes(c->code->prog->plan, &tile->box);
-    case TILE_MMA: return products_of(&tile->space);
-    case TILE_MAP:
-    case TILE_REDUCTION:
-    case TILE_SCAN:
+    if (tile_has_boxes(tile)) return (uint64_t)plan_boxes(c->code->prog->plan, &tile->box);
+    switch (class_rows[tile->class].mover) {
+    case MOVER_MATRIX: return products_of(&tile->space);
+    case MOVER_THREADS:
         if (tile->spread) return (uint64_t)layout_registers(tile->spread);
         return LOOPED_OVER;
-    case TILE_LANES: return LOOPED_OVER;
-    case TILE_BULK_LOAD:
-    case TILE_BULK_STORE:
-    case TILE_REFUSED:
-    case TILE_UNCLASSIFIED: break;
+    case MOVER_LANES: return LOOPED_OVER;
+    case MOVER_ENGINE:
+    case MOVER_NOBODY: break;
     }
     return 1;
 }

@@ -119,11 +119,6 @@ const Hold *written_join_hold(Written *w, const Hold *to, const Hold *from, Span
 
 /* ---- order between statements ---------------------------------------------------------------- */
 
-static bool is_asynchronous(const Tile *tile) {
-    return tile->class == TILE_TENSOR_LOAD || tile->class == TILE_BULK_LOAD ||
-           (tile->class == TILE_LANES && tile->piece.asynchronous);
-}
-
 /* Number of adjacent elements that a thread accesses at once, which the plan chooses later: a
  * function of the target if only the target is in memory; otherwise unknown. */
 typedef enum Grain { GRAIN_TARGET, GRAIN_UNKNOWN } Grain;
@@ -202,13 +197,13 @@ static Touched touched_by(Written *w, const Site *site, const Access *access, co
 /* A copy, and other writes to the elements that it copies */
 static void check_copies(Written *w, State *state, Site *site, int handle, const Touched *what) {
     const Hold *hold = written_hold(state, handle);
-    bool copies = is_asynchronous(site->tile);
+    bool copies = tile_is_unawaited(site->tile);
     const Mark *first = NULL;
     if (!w->flow->last || elements_first_common(copies ? hold->may : hold->flying, what->all) < 0)
         return;
     for (const Mark *before = hold->marks; before; before = before->before) {
         arena_count(w->arena, 1);
-        if ((copies || is_asynchronous(before->site->tile)) &&
+        if ((copies || tile_is_unawaited(before->site->tile)) &&
             elements_first_common(before->set, what->all) >= 0)
             first = before;
     }
@@ -224,7 +219,7 @@ static void check_copies(Written *w, State *state, Site *site, int handle, const
         diag_primary(tiles->diags, diag,
                      "the elements that this writes are unknown at compile time");
     diag_label(tiles->diags, diag, first->site->tile->target.span, "%s",
-               is_asynchronous(first->site->tile)
+               tile_is_unawaited(first->site->tile)
                    ? "first written by this copy, which may still be in flight"
                    : "first written here by threads; the copy does not wait for them");
     diag_help(tiles->diags, diag,
@@ -250,7 +245,7 @@ static void check_sum(Written *w, State *state, const Site *site, int handle, co
 static void write_stage(Written *w, State *state, Site *site, int handle) {
     const Tile *tile = site->tile;
     const Hold *before = written_hold(state, handle);
-    bool copies = is_asynchronous(tile);
+    bool copies = tile_is_unawaited(tile);
     Touched what = touched_by(w, site, &tile->target, &w->tiles->prog->pipes.items[before->pipe]);
     if (!before->poisoned) check_copies(w, state, site, handle, &what);
     check_sum(w, state, site, handle, &what);

@@ -77,9 +77,7 @@ static void find_regions(const FlowCode *code, int region, Place *place) {
 static void add_tile(Races *r, const Role *role, int at) {
     const Row *row = &role->code->rows.items[at];
     Tile *tile = row->tile;
-    bool stored = tile->class == TILE_TENSOR_STORE || tile->class == TILE_BULK_STORE;
-    bool loaded = tile->class == TILE_TENSOR_LOAD || tile->class == TILE_BULK_LOAD;
-    bool lanes = tile->class == TILE_LANES && tile->piece.asynchronous;
+    bool stored = tile_is_store(tile), loaded = tile_is_load(tile), lanes = tile_is_lanes(tile);
     Place place = {.role = role, .row = at, .tile = tile};
     find_regions(role->code, row->region, &place);
     Gather reads = {r, place, loaded || lanes ? tile->value->read : NULL,

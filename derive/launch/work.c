@@ -178,15 +178,14 @@ static void add_lanes(Worker *w, const Row *row) {
 
 static int64_t stored_bytes(const Tile *tile) {
     int64_t bytes = element_rows[tile->target.type].bytes;
-    if (tile->class == TILE_BULK_STORE) return tile->bulk.bytes;
+    if (!tile_has_boxes(tile)) return tile->bulk.bytes;
     for (int d = 0; d < tile->box.rank; d++) bytes = saturated(bytes, tile->box.tile[d]);
     return bytes;
 }
 
 static void add_copy(Worker *w, const Row *row) {
     const Tile *tile = row->tile;
-    bool in = tile->class == TILE_TENSOR_LOAD || tile->class == TILE_BULK_LOAD;
-    bool boxes = tile->class == TILE_TENSOR_LOAD || tile->class == TILE_TENSOR_STORE;
+    bool in = tile_is_load(tile), boxes = tile_has_boxes(tile);
     Work *work = add(w, in ? WORK_COPY_IN : WORK_COPY_OUT,
                      in ? copy_arrives(tile) : stored_bytes(tile), row->span);
     if (in)
@@ -205,26 +204,20 @@ static int64_t matrix_cycles(const ContractionPlan *plan, const Mma *mma) {
     return saturated(cycles, (int64_t)mma->slabs * mma->steps);
 }
 
+static void add_contraction(Worker *w, const Row *row) {
+    const Mma *mma = &row->tile->mma;
+    Work *work = add(w, WORK_MATRIX, matrix_cycles(w->rows->contractions[w->at], mma), row->span);
+    work->pieces = (int64_t)mma->slabs * mma->steps;
+}
+
 static void add_tile(Worker *w, const Row *row) {
     w->tile = row->tile;
-    switch (row->tile->class) {
-    case TILE_TENSOR_LOAD:
-    case TILE_BULK_LOAD:
-    case TILE_TENSOR_STORE:
-    case TILE_BULK_STORE: add_copy(w, row); return;
-    case TILE_LANES: add_lanes(w, row); return;
-    case TILE_MMA: {
-        const Mma *mma = &row->tile->mma;
-        Work *work =
-            add(w, WORK_MATRIX, matrix_cycles(w->rows->contractions[w->at], mma), row->span);
-        work->pieces = (int64_t)mma->slabs * mma->steps;
-        return;
-    }
-    case TILE_MAP:
-    case TILE_REDUCTION:
-    case TILE_SCAN: add_elements(w, row); return;
-    case TILE_UNCLASSIFIED:
-    case TILE_REFUSED: return;
+    switch (class_rows[row->tile->class].mover) {
+    case MOVER_ENGINE: add_copy(w, row); return;
+    case MOVER_LANES: add_lanes(w, row); return;
+    case MOVER_MATRIX: add_contraction(w, row); return;
+    case MOVER_THREADS: add_elements(w, row); return;
+    case MOVER_NOBODY: return;
     }
 }
 

@@ -4,9 +4,7 @@
 static bool copies_out(const FlowCode *code) {
     for (size_t at = 0; at < code->rows.count; at++) {
         const Row *row = code_row(code, (int)at);
-        if (row->kind != ROW_TILE) continue;
-        TileClass class = row->tile->class;
-        if (class == TILE_TENSOR_STORE || class == TILE_BULK_STORE) return true;
+        if (row->kind == ROW_TILE && tile_is_store(row->tile)) return true;
     }
     return false;
 }

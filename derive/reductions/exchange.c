@@ -85,8 +85,7 @@ static bool may_precede(Shared *shared, const Row *row) {
     bool needs = false;
     if (row->kind == ROW_OPEN) return true;
     if (row->kind == ROW_CLOSE) return row->object != OBJECT_TILE || !shared->results[row->index];
-    if (row->kind == ROW_TILE && row->tile->class != TILE_MAP && !tile_combines(row->tile))
-        return false;
+    if (row->kind == ROW_TILE && !tile_by_threads(row->tile)) return false;
     if (row->kind != ROW_TILE && row->kind != ROW_SET) return false;
     clear(shared, shared->named);
     plan_names(shared->arena, row, shared->named);

@@ -81,14 +81,10 @@ static void print_multicast(const Prog *prog, const Multicast *multicast, Str *o
 
 /* For a statement that the copy engine or lanes execute */
 static void print_copy_of(const FlowCode *code, int at, const Tile *tile, Str *out) {
-    static const char *const classes[] = {
-        [TILE_TENSOR_LOAD] = "tensor load", [TILE_TENSOR_STORE] = "tensor store",
-        [TILE_BULK_LOAD] = "bulk load",     [TILE_BULK_STORE] = "bulk store",
-        [TILE_LANES] = "by lanes",          [TILE_REFUSED] = NULL};
-    if (classes[tile->class] == NULL) return;
+    if (!tile_is_copy(tile)) return;
     str_printf(out, "  row %d: %s%s", at, tile->prefetch ? "prefetch of a " : "",
-               classes[tile->class]);
-    if (tile->class == TILE_TENSOR_LOAD || tile->class == TILE_TENSOR_STORE)
+               class_rows[tile->class].text);
+    if (tile_has_boxes(tile))
         print_boxes(code, tile, out);
     else if (tile->class == TILE_LANES)
         str_add(out, tile->piece.asynchronous ? ", cp.async" : ", through registers");

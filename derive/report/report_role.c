@@ -61,8 +61,7 @@ static void report_multicast(Report *report, const Tile *tile) {
 
 static void report_copy(Report *report, const Role *role, const Row *row) {
     const Tile *tile = row->tile;
-    bool boxes = tile->class == TILE_TENSOR_LOAD || tile->class == TILE_TENSOR_STORE,
-         load = tile->class == TILE_TENSOR_LOAD || tile->class == TILE_BULK_LOAD;
+    bool boxes = tile_has_boxes(tile), load = tile_is_load(tile);
     const char *to = text_of(report, role, tile, &tile->target);
     int64_t count = boxes ? plan_boxes(report->prog->plan, &tile->box) : 1;
     begin_fact(report, row->span, "copy");
@@ -369,21 +368,13 @@ static void report_late(Report *report, const Role *role, const Row *row) {
 
 static void report_tile_row(Report *report, const Role *role, int at) {
     const Row *row = code_row(role->code, at);
-    switch (row->tile->class) {
-    case TILE_TENSOR_LOAD:
-    case TILE_BULK_LOAD:
-    case TILE_TENSOR_STORE:
-    case TILE_BULK_STORE: report_copy(report, role, row); break;
-    case TILE_LANES: report_lanes(report, role, row); break;
-    case TILE_MMA: report_contraction(report, role, row); break;
-    case TILE_MAP: report_map_row(report, role, at); break;
-    case TILE_REDUCTION:
-    case TILE_SCAN:
-        report_reduction(report, role, row);
-        report_map_row(report, role, at);
-        break;
-    case TILE_REFUSED:
-    case TILE_UNCLASSIFIED: break;
+    if (tile_combines(row->tile)) report_reduction(report, role, row);
+    switch (class_rows[row->tile->class].mover) {
+    case MOVER_ENGINE: report_copy(report, role, row); break;
+    case MOVER_LANES: report_lanes(report, role, row); break;
+    case MOVER_MATRIX: report_contraction(report, role, row); break;
+    case MOVER_THREADS: report_map_row(report, role, at); break;
+    case MOVER_NOBODY: break;
     }
 }
 

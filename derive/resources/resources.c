@@ -12,23 +12,6 @@ typedef struct LaneScan {
     bool waits; /* some statement waits for the instance's threads */
 } LaneScan;
 
-static bool issues_only(const Tile *tile) {
-    switch (tile->class) {
-    case TILE_TENSOR_LOAD:
-    case TILE_BULK_LOAD:
-    case TILE_TENSOR_STORE:
-    case TILE_BULK_STORE: return true;
-    case TILE_UNCLASSIFIED:
-    case TILE_LANES:
-    case TILE_MAP:
-    case TILE_MMA:
-    case TILE_REDUCTION:
-    case TILE_SCAN:
-    case TILE_REFUSED: return false;
-    }
-    return false;
-}
-
 static void scan_generic(Access *access, bool written, void *data) {
     LaneScan *scan = data;
     (void)written;
@@ -40,7 +23,7 @@ static void scan_row(LaneScan *scan, const Row *row) {
     if (what) scan->needs_lanes |= what->kind != UNSAFE_VALUE || what->value != VALUE_INDEX;
     if (row->kind != ROW_TILE)
         row_accesses(scan->res->arena, scan->role->code, row, scan_generic, scan);
-    else if (!row->tile || !issues_only(row->tile))
+    else if (!row->tile || class_rows[row->tile->class].mover != MOVER_ENGINE)
         scan->needs_lanes = true;
     if (row->kind == ROW_TILE && row->tile)
         scan->waits |= tile_synchronises(scan->res->prog, scan->role, row->tile);

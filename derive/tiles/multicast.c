@@ -268,7 +268,7 @@ static void refuse_required(Tiles *tiles, Site *site, bool load) {
 
 void multicast_check(Tiles *tiles, Site *site) {
     const Tile *tile = site->tile;
-    bool load = tile->class == TILE_TENSOR_LOAD || tile->class == TILE_BULK_LOAD;
+    bool load = tile_is_load(tile);
     if (site->poisoned || tile->class == TILE_UNCLASSIFIED) return;
     if (tile->multicast_required && tile->multicast.axes == 0) refuse_required(tiles, site, load);
     if (!load || tile->multicast_required) return;

@@ -151,59 +151,42 @@ static void note_read(Prog *prog, Role *role, const Access *read) {
         role->pipes[role->handles.items[read->object].pipe].agents |= AGENT_BIT(LOADS_OUT);
 }
 
-/* The matrix unit reads the operand */
-static void note_operand(const Site *site, const MmaOperand *operand) {
-    if (operand->tile->space == SPACE_STAGE)
-        use_of(site, operand->tile)->agents |= AGENT_BIT(MATRIX_OUT);
-}
-
 static bool is_operand(const Tile *tile, const Access *access) {
     return tile->class == TILE_MMA && (access == tile->mma.a.tile || access == tile->mma.b.tile);
+}
+
+/* Who accesses the stages of the statement, other than by expressions */
+static void note_agents(const Site *site, const Access *copied) {
+    const Tile *tile = site->tile;
+    const ClassRow *row = &class_rows[tile->class];
+    bool through = tile->class == TILE_LANES && !tile->piece.asynchronous; /* registers */
+    Agent fills = through ? AGENT_STORES_IN : row->fills;
+    if (tile->target.space == SPACE_STAGE && fills != AGENT_NONE) {
+        use_of(site, &tile->target)->agents |= 1u << fills;
+        if (tile->op != ASSIGN_SET) use_of(site, &tile->target)->agents |= AGENT_BIT(LOADS_OUT);
+    }
+    if (copied && copied->space == SPACE_STAGE) use_of(site, copied)->agents |= 1u << row->reads;
+    if (tile->class != TILE_MMA) return;
+    const Access *operands[] = {tile->mma.a.tile, tile->mma.b.tile};
+    for (size_t i = 0; i < COUNT_OF(operands); i++)
+        if (operands[i]->space == SPACE_STAGE)
+            use_of(site, operands[i])->agents |= 1u << row->reads;
 }
 
 static void note_site(Prog *prog, Site *site) {
     Tile *tile = site->tile;
     Access *target = &tile->target;
-    bool copy = tile->class != TILE_MAP && tile->class != TILE_MMA && !tile_combines(tile) &&
-                tile->class != TILE_REFUSED;
     if (tile->class == TILE_UNCLASSIFIED) return;
-    const Access *copied = copy ? tile->value->read : NULL; /* read by the copy itself */
+    /* read by the copy itself */
+    const Access *copied = tile_is_copy(tile) ? tile->value->read : NULL;
     for (size_t i = 0; i < site->reads.count; i++)
         if (site->reads.items[i] != copied && !is_operand(tile, site->reads.items[i]))
             note_read(prog, site->role, site->reads.items[i]);
     if (target->space == SPACE_GLOBAL && tile->class != TILE_TENSOR_STORE)
         prog->params.items[target->object].by_pointer = true;
-    switch (tile->class) {
-    case TILE_TENSOR_LOAD: use_of(site, target)->agents |= AGENT_BIT(COPIES_IN); break;
-    case TILE_BULK_LOAD:
-        use_of(site, target)->agents |= AGENT_BIT(COPIES_IN);
+    note_agents(site, copied);
+    if (copied && copied->space == SPACE_GLOBAL && !tile_has_boxes(tile))
         prog->params.items[copied->object].by_pointer = true;
-        break;
-    case TILE_LANES:
-        if (tile->piece.asynchronous)
-            use_of(site, target)->agents |= AGENT_BIT(LANES_IN);
-        else
-            use_of(site, target)->agents |= AGENT_BIT(STORES_IN);
-        prog->params.items[copied->object].by_pointer = true;
-        break;
-    case TILE_TENSOR_STORE:
-    case TILE_BULK_STORE:
-        if (copied->space == SPACE_STAGE) use_of(site, copied)->agents |= AGENT_BIT(COPIES_OUT);
-        break;
-    case TILE_MMA:
-        note_operand(site, &tile->mma.a);
-        note_operand(site, &tile->mma.b);
-        break;
-    case TILE_MAP:
-    case TILE_REDUCTION:
-    case TILE_SCAN:
-    case TILE_REFUSED:
-        if (target->space == SPACE_STAGE) use_of(site, target)->agents |= AGENT_BIT(STORES_IN);
-        if (target->space == SPACE_STAGE && tile->op != ASSIGN_SET)
-            use_of(site, target)->agents |= AGENT_BIT(LOADS_OUT);
-        break;
-    case TILE_UNCLASSIFIED: break;
-    }
 }
 
 typedef struct UseWalk {

@@ -61,8 +61,7 @@ typedef struct Scan {
 
 static bool reads_asynchronously(const Tile *tile, const Access *access) {
     if (tile->class == TILE_MMA) return access == tile->mma.a.tile || access == tile->mma.b.tile;
-    return (tile->class == TILE_TENSOR_STORE || tile->class == TILE_BULK_STORE) &&
-           access == tile->value->read;
+    return tile_is_store(tile) && access == tile->value->read;
 }
 
 static void scan_access(Access *access, bool written, void *data) {

@@ -26,7 +26,7 @@ static Accessed accessed_by(Arena *arena, const FlowCode *code, const Row *row, 
 }
 
 static bool by_threads(const Row *row) {
-    return row->kind == ROW_TILE && (row->tile->class == TILE_MAP || tile_combines(row->tile));
+    return row->kind == ROW_TILE && tile_by_threads(row->tile);
 }
 
 static bool is_private(const Row *row) {

@@ -317,7 +317,7 @@ static void touch(Flow *flow, int at, void *data) {
     int depth = deepest(m, state, places);
     if (depth != IDLE || say) wait_depth(flow, state, m->plan->waits, at, places, depth);
     if (row->kind != ROW_TILE) return;
-    if (row->tile->class != TILE_MAP && !tile_combines(row->tile)) return;
+    if (!tile_by_threads(row->tile)) return;
     for (int i = 0; i < m->count; i++) state->flights[i].worked = flies(&state->flights[i]);
 }
 
