@@ -116,7 +116,7 @@ static void find_use(Access *access, bool written, void *data) {
         vec_push(found->arena, found->uses, ((Use){access->object, access->span}));
 }
 
-/* Accesses of every row, also those of a LEND or an ACQUIRE */
+/* Uses of stages by accesses. Of every row, before its other handlers */
 static void use(Flow *flow, int at, void *path) {
     Linear *linear = flow->data;
     linear->last = flow->last;
