@@ -9,7 +9,16 @@ Operand stage_barrier(Gen *gen, const Pipe *pipe, bool full, Reg stage) {
     return ptx_at(base, offset);
 }
 
+void barrier_test(Gen *gen, Reg done, Operand barrier, Reg parity) {
+    INS(gen->ptx, "mbarrier.test_wait.parity.shared::cta.b64", ptx_reg(done), barrier,
+        ptx_reg(parity));
+}
+
 void barrier_try(Gen *gen, Reg done, Operand barrier, Reg parity) {
+    if (!target_has(gen, CAP_TRY_WAIT)) {
+        barrier_test(gen, done, barrier, parity);
+        return;
+    }
     INS(gen->ptx, "mbarrier.try_wait.parity.shared::cta.b64", ptx_reg(done), barrier,
         ptx_reg(parity));
 }

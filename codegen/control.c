@@ -410,15 +410,23 @@ static void open_cursors(Gen *gen, RoleState *state) {
     }
 }
 
+static Reg elected_lane(Gen *gen) {
+    if (!target_has(gen, CAP_ELECT)) {
+        Reg lane = PURE(gen->ptx, REG_32, "mov.u32", ptx_text("%laneid"));
+        return PURE(gen->ptx, REG_PRED, "setp.eq.u32", ptx_reg(lane), ptx_int(0));
+    }
+    Reg elected = ptx_new_reg(gen->ptx, REG_PRED);
+    INS(gen->ptx, "elect.sync", ptx_text(arena_printf(gen->arena, "_|%%p%u", elected.id)),
+        ptx_int(0xffffffff));
+    return elected;
+}
+
 /* Computes instance, thread of the instance, the lane that issues bulk copies, the lane that
  * arrives for its warp. */
 static void open_threads(Gen *gen, RoleState *state) {
     const Role *role = state->role;
     if (role->one_lane) {
-        Reg elected = ptx_new_reg(gen->ptx, REG_PRED);
-        INS(gen->ptx, "elect.sync", ptx_text(arena_printf(gen->arena, "_|%%p%u", elected.id)),
-            ptx_int(0xffffffff));
-        INS_UNLESS(gen->ptx, elected, "bra", ptx_label(state->idle_label));
+        INS_UNLESS(gen->ptx, elected_lane(gen), "bra", ptx_label(state->idle_label));
         return;
     }
     Reg thread = ptx_new_reg(gen->ptx, REG_32), lane = ptx_new_reg(gen->ptx, REG_32);

@@ -248,9 +248,16 @@ Reg lin_below(Gen *gen, Lin a, const Expr *limit, bool *known);
 Reg global_inside(Gen *gen, Point *point, const Access *access);
 Operand global_address(Gen *gen, Point *point, const Access *access);
 
+/* Instructions that only some targets have are emitted only after asking for their capability. */
+static inline bool target_has(const Gen *gen, Capability capability) {
+    return gen->prog->target->has[capability];
+}
+
 /* ---- barriers.c ------------------------------------------------------------------------------ */
 
 Operand stage_barrier(Gen *gen, const Pipe *pipe, bool full, Reg stage); /* [reg + offset] */
+void barrier_test(Gen *gen, Reg done, Operand barrier, Reg parity);      /* does not wait */
+/* may suspend the thread for a while; in a loop */
 void barrier_try(Gen *gen, Reg done, Operand barrier, Reg parity);
 void warp_join(Gen *gen);
 void warp_sync(Gen *gen);        /* synchronises a warp, except in a one-lane role */

@@ -130,7 +130,7 @@ static void init_barriers(Gen *gen, Reg thread) {
                 INS(gen->ptx, "mbarrier.init.shared::cta.b64",
                     ptx_at(gen->shared, plan->barriers[end] + 8 * s), ptx_int(plan->arrivals[end]));
     }
-    INS0(gen->ptx, "fence.mbarrier_init.release.cluster");
+    if (target_has(gen, CAP_CLUSTERS)) INS0(gen->ptx, "fence.mbarrier_init.release.cluster");
     ptx_place_label(gen->ptx, done);
 }
 
@@ -138,6 +138,7 @@ static void init_barriers(Gen *gen, Reg thread) {
  * from here it accesses global memory. Its own successor may start as soon as there is room (PTX
  * ISA 9.7.13.18, griddepcontrol). */
 static void wait_for_grids(Gen *gen) {
+    if (!target_has(gen, CAP_EARLY_STARTS)) return;
     INS0(gen->ptx, "griddepcontrol.launch_dependents");
     INS0(gen->ptx, "griddepcontrol.wait");
 }
@@ -264,7 +265,6 @@ static void print_kernel(Gen *gen, Str *out) {
 
 void codegen_emit(Arena *arena, const Prog *prog, const CodegenOptions *options, Str *ptx,
                   Manifest *manifest) {
-    assert(prog->target->generated);
     Gen gen = {
         .arena = arena, .prog = prog, .plan = prog->plan, .options = options, .manifest = manifest};
     if (prog->plan->work.count == 0) { /* a check needs neither */

@@ -359,6 +359,7 @@ void manifest_fill(Arena *arena, const Prog *prog, const CodegenOptions *options
     manifest->tiles = grid_tiles(arena, prog);
     manifest->persistent = prog->persistent;
     manifest->dynamic = prog->draws.role >= 0;
+    manifest->ordered = !prog->target->has[CAP_EARLY_STARTS];
     manifest->threads = prog->plan->warps * 32;
     manifest->shared_bytes = prog->plan->shared_bytes;
     manifest->cluster[0] = prog->cluster, manifest->cluster[1] = manifest->cluster[2] = 1;

@@ -313,7 +313,7 @@ void gen_map(Gen *gen, const Row *row) {
     if (row->tile->class == TILE_REDUCTION) reduction_end(gen, row->tile);
     if (row->tile->class == TILE_SCAN) scan_end(gen, row->tile);
     if (!walk.moves->publishes) return;
-    INS0(gen->ptx, "fence.proxy.async.shared::cta");
+    if (target_has(gen, CAP_COPY_ENGINE)) INS0(gen->ptx, "fence.proxy.async.shared::cta");
     instance_barrier(gen);
 }
 

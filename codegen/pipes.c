@@ -155,8 +155,8 @@ void pipe_ask(Gen *gen, const Row *row) {
                           pipe->name));
     ptx_comment(gen->ptx, "%s: %s = try %s <%s>", state->role->name, hint->name,
                 consume ? "consume" : "produce", pipe->name);
-    INS(gen->ptx, "mbarrier.test_wait.parity.shared::cta.b64", ptx_reg(state->hints[row->hint]),
-        stage_barrier(gen, pipe, consume, cursor->stage), ptx_reg(cursor->parity));
+    barrier_test(gen, state->hints[row->hint], stage_barrier(gen, pipe, consume, cursor->stage),
+                 cursor->parity);
     ptx_forget(gen->ptx);
 }
 

@@ -428,8 +428,10 @@ Val elab_call(Elab *e, const AstExpr *ast) {
     const AstItem *fn = elab_find_fn(e, name);
     if (fn) return function(e, ast, fn);
     Element type;
-    if (elab_named_type(e, name, ast->call.callee.span, &type))
+    if (elab_named_type(e, name, ast->call.callee.span, &type)) {
+        elab_need_type(e, type, ast->call.callee.span);
         return type == E_COUNT ? elab_poison(e, ast->span) : cast(e, ast, type);
+    }
     for (int i = 0; i < IN_COUNT; i++)
         if (is_called(i) && strcmp(intrinsic_rows[i].name, name) == 0)
             return intrinsic(e, ast, (Intrinsic)i);

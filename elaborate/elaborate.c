@@ -172,6 +172,12 @@ bool elab_named_type(Elab *e, const char *name, Span use, Element *out) {
     return true;
 }
 
+void elab_need_type(Elab *e, Element type, Span use) {
+    bool narrow = type == E_E4M3 || type == E_E5M2, on_host = e->place == PLACE_CLAIM;
+    if (narrow && !on_host && !e->prog->target->has[CAP_FLOAT8])
+        target_lacks(e->arena, e->diags, e->prog, CAP_FLOAT8, use);
+}
+
 Val elab_decl_value(Elab *e, int index, Span use) {
     const Decl *decl = used_decl(e, index, use);
     if (!decl) return elab_poison(e, use);

@@ -303,6 +303,8 @@ Val elab_decl_value(Elab *e, int decl, Span use);
 /* The element type that the name stands for: its own, or that of a constant; false: of none.
  * E_COUNT: a constant whose value was refused */
 bool elab_named_type(Elab *e, const char *name, Span use, Element *out);
+/* Values of the type are made or declared here: refuses it if the target lacks it */
+void elab_need_type(Elab *e, Element type, Span use);
 /* quiet: false without a message if it is no object */
 bool elab_object_of(Elab *e, const AstExpr *ast, Object *out, bool quiet);
 Access *elab_access_of(Elab *e, const AstExpr *ast, bool write);

@@ -62,10 +62,10 @@ static const struct {
     Capability needs; /* CAP_COUNT: independent of the target */
     const char *what;
 } later[] = {
-    {"paired", CAP_PAIRS, "this needs code generation for `sm_100a`"},
+    {"paired", CAP_PAIRS, "there are no matrix instructions of two blocks yet"},
     {"heaviest first", CAP_COUNT, "tiles are ordered by the axes, or by `grouped`"},
     {"hardware", CAP_TILE_SCHEDULER, "write `grid persistent`"},
-    {"tmem", CAP_TENSOR_MEMORY, "tensor memory needs code generation for `sm_100a`"},
+    {"tmem", CAP_TENSOR_MEMORY, "there is no code generation for tensor memory yet"},
 };
 
 void elab_refuse_word(Elab *e, Span span, const char *word) {

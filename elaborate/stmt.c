@@ -116,7 +116,10 @@ bool elab_element_type(Elab *e, const AstType *type, Element *out) {
         elab_refuse_word(e, type->span, "tmem");
         return false;
     }
-    if (elab_named_type(e, name.text, name.span, out)) return *out != E_COUNT;
+    if (elab_named_type(e, name.text, name.span, out)) {
+        elab_need_type(e, *out, name.span);
+        return *out != E_COUNT;
+    }
     VEC(const char *) list = {0};
     for (int i = 0; i < E_COUNT; i++) vec_push(e->arena, &list, element_rows[i].spelling);
     Diag *diag = elab_error(e, P0103, name.span, "unknown element type `%s`", name.text);

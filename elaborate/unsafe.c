@@ -344,6 +344,18 @@ static const char *verb_of(AstStmtKind kind) {
                                 : "`step`";
 }
 
+/* Another block's barrier, and bytes that are expected at one */
+static bool target_signals(Elab *e, const AstStmt *ast) {
+    const bool *has = e->prog->target->has;
+    bool bytes = ast->signal.value && ast->kind != AST_WAIT;
+    Capability lacking = CAP_COUNT;
+    if (ast->signal.at && !has[CAP_CLUSTERS]) lacking = CAP_CLUSTERS;
+    if (bytes && !has[CAP_TX_COUNTS]) lacking = CAP_TX_COUNTS;
+    if (lacking == CAP_COUNT) return true;
+    target_lacks(e->arena, e->diags, e->prog, lacking, ast->span);
+    return false;
+}
+
 void elab_signal_stmt(Elab *e, const AstStmt *ast) {
     Unsafe what = {.handle = -1, .pipe = -1, .local = -1};
     const char *verb = verb_of(ast->kind);
@@ -369,6 +381,7 @@ void elab_signal_stmt(Elab *e, const AstStmt *ast) {
                     : ast->kind == AST_WAIT ? UNSAFE_WAIT
                                             : UNSAFE_EXPECT;
     }
+    if (!target_signals(e, ast)) return;
     if (ast->signal.at &&
         !(what.at = integer_of(e, ast->signal.at, E_I32, "the number of a block")))
         return;

@@ -321,6 +321,7 @@ static void launch(Writer *writer) {
     formula_field(writer, "tiles", &manifest->tiles);
     truth(writer, "persistent", manifest->persistent);
     truth(writer, "dynamic", manifest->dynamic);
+    if (manifest->ordered) truth(writer, "ordered", true);
     number(writer, "threads", manifest->threads);
     number(writer, "shared_bytes", manifest->shared_bytes);
     key(writer, "cluster");
@@ -508,9 +509,10 @@ void manifest_json(const Manifest *manifest, Str *out) {
     str_char(out, '{');
     next(&writer, false);
     str_printf(out, "\"format\": %d",
-               has_solved(manifest) ? MANIFEST_FORMAT_SOLVED
-               : writer.floats      ? MANIFEST_FORMAT_FLOAT
-                                    : MANIFEST_FORMAT);
+               manifest->ordered      ? MANIFEST_FORMAT_ORDERED
+               : has_solved(manifest) ? MANIFEST_FORMAT_SOLVED
+               : writer.floats        ? MANIFEST_FORMAT_FLOAT
+                                      : MANIFEST_FORMAT);
     next(&writer, false);
     str_add(out, "\"kernel\": ");
     str_json(out, manifest->kernel);

@@ -340,6 +340,7 @@ typedef struct Manifest {
     /* blocks = max(blocks of a cluster, persistent ? min(tiles, resident blocks) : tiles) */
     bool persistent;
     bool dynamic;          /* persistent; its tiles are drawn from the counter */
+    bool ordered;          /* does not wait for the grid before: a launch must not start early */
     int threads;           /* per block */
     uint32_t shared_bytes; /* dynamic shared memory per block */
     /* in blocks; resident blocks are counted in whole clusters */
@@ -384,9 +385,10 @@ typedef struct WatchdogArea {
 
 /* The format of the JSON: grows when a reader of the old one would go wrong. The lowest one that
  * has all is written: 2 has conditions of floating-point parameters, 3 extents that are solved. */
-#define MANIFEST_FORMAT        1
-#define MANIFEST_FORMAT_FLOAT  2
-#define MANIFEST_FORMAT_SOLVED 3
+#define MANIFEST_FORMAT         1
+#define MANIFEST_FORMAT_FLOAT   2
+#define MANIFEST_FORMAT_SOLVED  3
+#define MANIFEST_FORMAT_ORDERED 4
 
 /* True if it compares floats */
 bool formula_has_floats(const Formula *formula, const Manifest *manifest);

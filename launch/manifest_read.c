@@ -585,6 +585,7 @@ static void read_launch(Reader *reader, const JsonValue *root) {
     manifest->tiles = formula(reader, row, "tiles");
     manifest->persistent = truth(reader, row, "persistent");
     manifest->dynamic = truth(reader, row, "dynamic");
+    manifest->ordered = json_field(row, "ordered") != NULL && truth(reader, row, "ordered");
     manifest->threads = (int)number(reader, row, "threads", 1, 32 * MAX_WARPS);
     manifest->shared_bytes = (uint32_t)number(reader, row, "shared_bytes", 0, INT32_MAX);
     manifest->registers = (int)number(reader, row, "registers", 0, 255);
@@ -683,9 +684,9 @@ Manifest *manifest_read(Arena *arena, const char *text, size_t length, Diags *di
     if (root != NULL && format == NULL)
         fault(&reader, "format", "is missing: this is not a manifest of pipec");
     else if (root != NULL && (!format->is_integer || format->integer < MANIFEST_FORMAT ||
-                              format->integer > MANIFEST_FORMAT_SOLVED))
+                              format->integer > MANIFEST_FORMAT_ORDERED))
         fault(&reader, "format", "is %.17g; this version of pipec reads formats %d to %d",
-              format->number, MANIFEST_FORMAT, MANIFEST_FORMAT_SOLVED);
+              format->number, MANIFEST_FORMAT, MANIFEST_FORMAT_ORDERED);
     if (reader.why == NULL) reader.format = format->integer;
     if (reader.why == NULL) read_top(&reader, root);
     if (reader.why == NULL) {

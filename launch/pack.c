@@ -207,6 +207,7 @@ void pack_manifest(Pack *pack, Manifest *manifest) {
     pack_formula(pack, &manifest->tiles);
     PACK(pack, manifest->persistent);
     PACK(pack, manifest->dynamic);
+    PACK(pack, manifest->ordered);
     PACK(pack, manifest->threads);
     PACK(pack, manifest->shared_bytes);
     PACK(pack, manifest->staged_bytes);

@@ -18,7 +18,6 @@ typedef enum Capability {
 
 struct Target {
     const char *name;         /* "sm_90a" */
-    bool generated;           /* otherwise its kernels are only checked */
     int ptx_major, ptx_minor; /* the .version to emit */
     uint32_t shared_limit;    /* most bytes of shared memory per block */
     int threads_limit, registers_pool, registers_max;
@@ -34,7 +33,7 @@ struct Target {
 extern const Target target_rows[];
 extern const size_t target_count;
 const Target *target_by_name(const char *name); /* NULL: there is none */
-const Target *target_default(void);             /* the first generated one */
+const Target *target_default(void);             /* sm_90a: stands for one that is not known */
 /* "`sm_90` and `sm_90a`": the targets for which wanted(target, what) is true */
 const char *targets_listed(Arena *arena, bool (*wanted)(const Target *, int what), int what);
 /* Reports that the target lacks a capability, with the targets that have it. Once per kernel:

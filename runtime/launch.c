@@ -240,7 +240,7 @@ static DriverError start(RuntimeKernel *kernel, const DeviceArgument *arguments,
                                  .shared_bytes = manifest->shared_bytes,
                                  .stream = how->stream,
                                  .attributes = &early,
-                                 .attribute_count = how->programmatic};
+                                 .attribute_count = how->programmatic && !manifest->ordered};
     *failed = "cuLaunchKernelEx";
     return kernel->runtime->driver.launch((const struct CUlaunchConfig_st *)(const void *)&config,
                                           kernel->function, call->parameters, NULL);

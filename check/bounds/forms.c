@@ -1,4 +1,4 @@
-/* Refuses forms of statements, and targets, for which code generation is not implemented.
+/* Refuses forms of statements for which code generation is not implemented.
  * Codegen itself refuses nothing. */
 #include "check/passes.h"
 
@@ -163,13 +163,4 @@ void forms_check(Arena *arena, Prog *prog, Diags *diags) {
             if (row->kind == ROW_TILE) check_tile(&forms, row);
         }
     }
-}
-
-void target_check(Arena *arena, Prog *prog, Diags *diags) {
-    (void)arena;
-    if (prog->target->generated) return;
-    Diag *diag = diag_at(diags, P0134, prog->target_span,
-                         "code generation for `%s` is not implemented", prog->target->name);
-    diag_note(diags, diag, "the kernel passes every check");
-    diag_help(diags, diag, "write `for %s`", target_default()->name);
 }

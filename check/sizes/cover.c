@@ -175,7 +175,7 @@ static bool is_of_width(const Precondition *one) {
 
 void cover_add(Cover *cover, const Prog *prog) {
     Numbers needs = {0}, allowed = {0};
-    if (!prog->target || !prog->target->generated) return;
+    if (!prog->target) return;
     add_params(cover, prog, &needs);
     for (size_t i = 0; i < prog->preconditions.count; i++) {
         const Precondition *one = &prog->preconditions.items[i];

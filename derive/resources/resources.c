@@ -142,6 +142,8 @@ static void settle_fences(const Resources *res, int index, const Pipe *pipe) {
     const Role *roles = res->prog->roles.items;
     Agents filled = agents_at(roles[pipe->producer].pipes[index].agents, END_PRODUCE);
     Agents read = 0; /* by consumers */
+    /* without copy engine there is no async proxy, and an author's PTX does not use it */
+    if (res->prog->target && !res->prog->target->has[CAP_COPY_ENGINE]) return;
     for (size_t c = 0; c < pipe->consumers.count; c++) {
         int consumer = pipe->consumers.items[c];
         Agents used = agents_at(roles[consumer].pipes[index].agents, END_CONSUME);
