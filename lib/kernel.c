@@ -129,8 +129,10 @@ static void load_given(Load *it, Diags *diags) {
 static void load_image(Load *it, Diags *diags) {
     const PipecProgram *program = it->program;
     const char *why = NULL;
-    Cubin cubin =
-        cubin_of(it->words, program->manifest, program->ptx.text, program->ptx.length, diags);
+    Cubin cubin = {0};
+    if (runtime_takes_cubin(it->kernel->runtime, program->manifest->target))
+        cubin =
+            cubin_of(it->words, program->manifest, program->ptx.text, program->ptx.length, diags);
     if (cubin.image != NULL)
         it->kernel->loaded =
             runtime_load_cubin(it->kernel->runtime, program->manifest, cubin.image, &why, diags);

@@ -39,6 +39,18 @@ static bool capable(const char *target, int major, int minor) {
     return major > wanted_major || (major == wanted_major && minor >= wanted_minor);
 }
 
+/* A cubin of ptxas runs on the devices of its generation that are not older; PTX without a suffix
+ * also on newer generations, whose driver compiles it (CUDA C Programming Guide, "Binary
+ * Compatibility"). */
+bool runtime_takes_cubin(const Runtime *runtime, const char *target) {
+    return capable(target, runtime->major, runtime->minor) &&
+           strtol(target + 3, NULL, 10) / 10 == runtime->major;
+}
+
+bool runtime_is_newer(const Runtime *runtime, const char *target) {
+    return strtol(target + 3, NULL, 10) < 10 * runtime->major + runtime->minor;
+}
+
 static const char *capability_text(Arena *arena, const char *target) {
     char *suffix;
     long number = strtol(target + 3, &suffix, 10);
@@ -55,7 +67,8 @@ typedef struct Opening {
     Driver driver;
     const char *target;
     int ordinal;
-    int found; /* index of the selected device */
+    int found;        /* index of the selected device */
+    int major, minor; /* its compute capability */
     RuntimeLack lack;
     const char *why;
 } Opening;
@@ -111,6 +124,7 @@ static bool inspect_device(Opening *opening, int i, bool *fits, Str *list) {
     str_printf(list, "%sdevice %d is %s (%d.%d)", list->length > 0 ? ", " : "", i, name, major,
                minor);
     *fits = capable(opening->target, major, minor);
+    opening->major = major, opening->minor = minor;
     return true;
 }
 
@@ -176,6 +190,7 @@ static Runtime *take_device(Opening *opening) {
     }
     runtime->driver = opening->driver;
     runtime->ordinal = opening->found;
+    runtime->major = opening->major, runtime->minor = opening->minor;
     const Driver *driver = &runtime->driver;
     const char *call = "cuDeviceGet";
     DriverError error = driver->device_get(&runtime->device, opening->found);

@@ -72,7 +72,7 @@ RunStatus kernel_failed(const RuntimeKernel *kernel, DriverError error, const ch
                    "%s of `%s`, with %d threads and %u bytes of shared memory%s, does not fit %s",
                    what, name, kernel->manifest->threads, kernel->manifest->shared_bytes,
                    blocks > 1 ? " each" : "", runtime->name);
-        return RUN_REJECTED;
+        return runtime_is_newer(runtime, kernel->manifest->target) ? RUN_UNAVAILABLE : RUN_REJECTED;
     }
     return driver_failed(runtime, kernel->manifest, error, call, diags);
 }

@@ -11,10 +11,14 @@
 struct Runtime {
     Driver driver;
     int ordinal, device;
+    int major, minor;      /* compute capability */
     DeviceFacts facts;     /* but the name */
     DriverContext context; /* the device's primary context, retained */
     char name[256];
 };
+
+/* the device is not the one that the target's limits are of, and may have less shared memory */
+bool runtime_is_newer(const Runtime *runtime, const char *target);
 
 /* allocation for an empty tensor, of which EMPTY_BYTES are used: L2 promotion fetches aligned
  * EMPTY_ROOM bytes */

@@ -91,6 +91,8 @@ RuntimeKernel *runtime_load(Arena *arena, Runtime *runtime, const Manifest *mani
  * loaded instead. NULL, *why is NULL: another error, which is reported. */
 RuntimeKernel *runtime_load_cubin(Runtime *runtime, const Manifest *manifest, const void *cubin,
                                   const char **why, Diags *diags);
+/* False: the device is of another generation than the target, and its driver compiles the PTX */
+bool runtime_takes_cubin(const Runtime *runtime, const char *target);
 /* Unloads the kernel and frees its memory */
 void runtime_unload(RuntimeKernel *kernel);
 int runtime_blocks_per_multiprocessor(const RuntimeKernel *kernel);

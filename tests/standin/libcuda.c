@@ -10,6 +10,7 @@
  *
  *     init=N          cuInit fails with error N: 100 no device, 803 driver mismatch, ...
  *     devices=N       there are N devices, also 0
+ *     shared=N        most bytes of shared memory of a block
  *     capability=M.m  of all devices: 8.0 is older than sm_90a, 12.0 newer
  *     driver=N        cuDriverGetVersion: 11080, 12030, ...
  *     memory=BYTES    of the device
@@ -372,7 +373,8 @@ DriverError standin_module_function(DriverFunction *function, DriverModule modul
 DriverError standin_function_set(DriverFunction function, unsigned attribute, int value) {
     BEGIN("cuFuncSetAttribute");
     (void)function;
-    return attribute != 8 || value < 0 || value > 232448 ? DRIVER_ERROR_INVALID_VALUE : 0;
+    long most = number("shared", 232448);
+    return attribute != 8 || value < 0 || value > most ? DRIVER_ERROR_INVALID_VALUE : 0;
 }
 
 DriverError standin_function_get(int *value, unsigned attribute, DriverFunction function) {

@@ -111,8 +111,8 @@ static void refused(Scratch *scratch, const char *from, const char *to, const ch
 }
 
 static void malformed(Scratch *scratch) {
-    refused(scratch, "\"format\": 1", "\"format\": 4",
-            "`format` is 4; this version of pipec reads formats 1 to 3");
+    refused(scratch, "\"format\": 1", "\"format\": 5",
+            "`format` is 5; this version of pipec reads formats 1 to 4");
     refused(scratch, "\"format\": 1", "\"format\": 1.5", "`format` is 1.5");
     refused(scratch, "\"format\"", "\"from\"", "this is not a manifest of pipec");
     refused(scratch, "\"symbols\"", "\"symbol\"", "`symbols` is missing");

@@ -144,7 +144,8 @@ static bool open_all(Bench *bench, const char *words) {
     RuntimeLack lack;
     const char *why;
     standin_says(words);
-    bench->runtime = runtime_open(bench->scratch.arena, -1, "sm_90a", 8, 0, &lack, &why);
+    bench->runtime =
+        runtime_open(bench->scratch.arena, -1, bench->manifest->target, 8, 0, &lack, &why);
     if (!EXPECT(bench->runtime != NULL)) return false;
     bench->kernel = runtime_load(bench->scratch.arena, bench->runtime, bench->manifest, "ptx", 3,
                                  bench->scratch.diags);
@@ -321,6 +322,30 @@ static void compared(Bench *bench, bool named) {
     close_all(bench);
 }
 
+/* A kernel that does not wait for the one before is never started early. */
+static void ordered(Bench *bench) {
+    Arguments arguments = arguments_of(0x10000, 0x20000000, 0x30000000, 5000);
+    RuntimeLaunch how = {.programmatic = true};
+    for (int is_ordered = 0; is_ordered < 2; is_ordered++) {
+        bench->manifest->ordered = is_ordered;
+        EXPECT(launch_how(bench, &arguments, &how) == RUN_DONE);
+        EXPECT(bench->standin->programmatic == !is_ordered);
+    }
+    bench->manifest->ordered = false;
+    EXPECT_CLEAN(&bench->scratch);
+}
+
+/* A newer device with less shared memory: not a bug, unlike on the target's own device */
+static void newer(Bench *bench) {
+    bench->manifest->target = "sm_80";
+    bench->manifest->shared_bytes = 166912;
+    EXPECT(!open_all(bench, "capability=8.9,shared=101376"));
+    EXPECT_ERROR(&bench->scratch, P0808, "166912 bytes of shared memory, does not fit");
+    close_all(bench);
+    EXPECT(open_all(bench, "capability=9.0"));
+    close_all(bench);
+}
+
 int main(void) {
     Bench bench = {.scratch = scratch_new(), .standin = standin_open()};
     bench.manifest = sample_manifest(bench.scratch.arena);
@@ -342,6 +367,9 @@ int main(void) {
     bench.manifest->parameters.items[SAMPLE_a].symbol = 3;
     compared(&bench, false);
     compared(&bench, true);
+    if (EXPECT(open_all(&bench, ""))) ordered(&bench);
+    close_all(&bench);
+    newer(&bench);
     EXPECT(!open_all(&bench, "jit"));
     EXPECT_ERROR(&bench.scratch, P0801, "rejects");
     close_all(&bench);

@@ -50,6 +50,42 @@ static void devices(void) {
     opens(-1, 0, "sm_100f", "capability=10.3", "Stand-in");
 }
 
+/* PTX without a suffix is for all later devices; with one, for one capability. A cubin is for the
+ * devices of its generation. */
+static void targets(void) {
+    static const struct {
+        const char *target, *capability;
+        bool runs, takes_cubin;
+    } rows[] = {
+        {"sm_80", "8.0", true, true},      {"sm_80", "8.6", true, true},
+        {"sm_80", "9.0", true, false},     {"sm_80", "12.0", true, false},
+        {"sm_80", "7.5", false, false},    {"sm_89", "8.9", true, true},
+        {"sm_89", "8.6", false, false},    {"sm_89", "10.0", true, false},
+        {"sm_90", "9.0", true, true},      {"sm_90", "8.9", false, false},
+        {"sm_90", "10.3", true, false},    {"sm_90a", "9.0", true, true},
+        {"sm_90a", "10.0", false, false},  {"sm_100a", "10.0", true, true},
+        {"sm_100a", "10.3", false, false}, {"sm_100a", "9.0", false, false},
+        {"sm_103a", "10.3", true, true},   {"sm_103a", "10.0", false, false},
+        {"sm_120a", "12.0", true, true},   {"sm_120a", "12.1", false, false},
+        {"sm_120a", "10.0", false, false},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        RuntimeLack lack = RUNTIME_FINE;
+        const char *why = NULL;
+        DeviceFacts facts;
+        standin_says(arena_printf(scratch.arena, "capability=%s", rows[i].capability));
+        Runtime *runtime = runtime_open(scratch.arena, -1, rows[i].target, 8, 0, &lack, &why);
+        bool right = (runtime != NULL) == rows[i].runs;
+        right &= runtime_find(scratch.arena, -1, rows[i].target, 8, 0, &facts) == rows[i].runs;
+        if (runtime != NULL)
+            right &= runtime_takes_cubin(runtime, rows[i].target) == rows[i].takes_cubin;
+        else
+            right &= lack == RUNTIME_WRONG_DEVICE;
+        if (!EXPECT(right)) fprintf(stderr, "%s on %s\n", rows[i].target, rows[i].capability);
+        runtime_close(runtime);
+    }
+}
+
 static void versions(void) {
     refused(-1, 0, "driver=11080", RUNTIME_OLD_DRIVER,
             "too old for PTX 8.0: this needs CUDA 12.0, but the driver has 11.8");
@@ -85,6 +121,7 @@ int main(void) {
     scratch = scratch_new();
     standin = standin_open();
     devices();
+    targets();
     versions();
     failures();
     libraries();
