@@ -327,6 +327,7 @@ void decode_statement(Reader *reader, Guard guard, Token word, Raw *operands, ui
     if (!d.inst.run)
         text_incomplete(reader, word.line, "the emulator does not model `%.*s`", (int)word.length,
                         word.text);
+    needs_check(reader, &word);
     if (opcode == OP_BRA || opcode == OP_BRX) {
         const Raw *label = &operands[count - 1];
         vec_push(reader->arena, &reader->branches,

@@ -199,6 +199,7 @@ static void read_performance(Reader *reader) {
     Program *program = reader->program;
     while (!text_at(reader, '{')) {
         Token token = text_word(reader, "`{`");
+        needs_check(reader, &token);
         if (text_is(&token, ".reqntid"))
             read_extents(reader, program->required_block, 1024, "block");
         else if (text_is(&token, ".maxntid"))
@@ -334,9 +335,13 @@ static void read_module(Reader *reader, Entries *entries) {
         Token token = reader->token;
         if (text_directive(reader, ".version")) {
             versioned = true;
+            needs_version(reader, &reader->token);
             scan_next(reader);
-        } else if (text_is(&token, ".target") || text_is(&token, ".address_size") ||
-                   text_is(&token, ".file") || text_is(&token, ".loc")) {
+        } else if (text_directive(reader, ".target")) {
+            needs_target(reader, &reader->token);
+            scan_skip_line(reader);
+        } else if (text_is(&token, ".address_size") || text_is(&token, ".file") ||
+                   text_is(&token, ".loc")) {
             scan_skip_line(reader);
         } else if (text_is(&token, ".pragma") || text_is(&token, ".alias")) {
             text_skip_statement(reader);

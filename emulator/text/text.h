@@ -137,6 +137,12 @@ typedef struct Missing {
     uint32_t count, lines[MAX_MISSING_LINES];
 } Missing;
 
+/* .version, 10 * major + minor, and .target, as number and letter; 0: there is none */
+typedef struct ModuleTarget {
+    int version, number;
+    char suffix;
+} ModuleTarget;
+
 #define SYMBOL_BUCKETS   4096u
 #define CONSTANT_BUCKETS 256u
 typedef struct Reader {
@@ -148,6 +154,7 @@ typedef struct Reader {
     const char *text, *at, *end;
     uint32_t line;
     Token token; /* the next token */
+    ModuleTarget target;
     uint32_t depth;
     TextScope *scope;
     Symbol *buckets[SYMBOL_BUCKETS];
@@ -195,6 +202,12 @@ void text_skip_braces(Reader *reader);
 void text_skip_statement(Reader *reader);
 TextPlace text_place(const Reader *reader);
 void text_go_to(Reader *reader, TextPlace place);
+
+/* needs.c: rejects the word of an instruction, a directive or a special register, and a target,
+ * that the module's version or target lacks */
+void needs_check(Reader *reader, const Token *word);
+void needs_version(Reader *reader, const Token *word);
+void needs_target(Reader *reader, const Token *word);
 
 /* symbol.c: scopes and declarations */
 
