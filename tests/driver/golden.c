@@ -2,11 +2,13 @@
  *
  * tests/ptx/NAME.pipe gives exactly NAME.ptx, and NAME.watchdog.ptx with the watchdog compiled
  * in. If ptxas is found, the text of every program of the repository, and every PTX file of
- * bench/, assembles without a warning, a spill or local memory. If it is not found, nothing is
- * assembled, which is an error where CI=true. With --taken FOLDER, texts that
- * passed are kept there whole, and a text that is equal to the kept one of its kernel is not
- * assembled again. */
+ * bench/, assembles without a warning, a spill or local memory. So does each program of examples/,
+ * and a part of those of tests/run, written for another target, unless that lacks something
+ * (P0500 to P0508). If ptxas is not found, nothing is assembled, which is an error where CI=true.
+ * With --taken FOLDER, texts that passed are kept there whole, and a text that is equal to the kept
+ * one of its kernel is not assembled again. */
 #include "launch/launch.h"
+#include "prog/target.h"
 #include "tests/driver/suite.h"
 
 #include <stdio.h>
@@ -64,7 +66,18 @@ static void list_ptx(Arena *arena, Items *items) {
 
 /* ---- ptxas ----------------------------------------------------------------------------------- */
 
-#define PTXAS "ptxas -arch=sm_90a -v -o /dev/null"
+/* The target that the text names */
+static const Target *target_of(Test *test, const char *ptx) {
+    const char *at = strstr(ptx, "\n.target ");
+    const Target *target =
+        at ? target_by_name(arena_copy(test->arena, at + 9, strcspn(at + 9, "\n,"))) : NULL;
+    expect(test, target != NULL, "the text names no target");
+    return target ? target : target_default();
+}
+
+static const char *ptxas_for(Test *test, const char *ptx) {
+    return arena_printf(test->arena, "ptxas -arch=%s -v -o /dev/null", target_of(test, ptx)->name);
+}
 
 /* Output of `ptxas --version`, read once before the driver starts its processes; "": not found */
 static char ptxas_version[1024];
@@ -113,15 +126,27 @@ static void keep(Test *test, const char *path, const char *record) {
         expect(test, false, "cannot write %s", path);
 }
 
+/* Of targets besides sm_90a two complaints are those of any kernel: ptxas 13.0 makes calls of the
+ * tensor copies of sm_120a, with 8 bytes on the stack and without a spill, and it advises against
+ * .multicast::cluster where the target's name has no letter, and on sm_120a. */
+static bool complains(const Target *target, const char *text) {
+    AssemblerLine line = assembler_line(text);
+    bool frame_only = line.kind == ASSEMBLER_MEMORY && line.stores + line.loads == 0,
+         advice = strstr(text, "Advisory: '.multicast::cluster'") != NULL;
+    return line.kind != ASSEMBLER_NOTHING &&
+           (target == target_default() || !(frame_only || advice));
+}
+
 static bool assembles(Test *test, const char *what, const char *ptx) {
+    const Target *target = target_of(test, ptx);
     const char *name = arena_printf(test->arena, "/tmp/pipec-ptx-%d", (int)getpid());
     if (!write_whole(name, ptx)) return expect(test, false, "cannot write %s", name);
-    FILE *output = popen(arena_printf(test->arena, PTXAS " %s 2>&1", name), "r");
+    FILE *output = popen(arena_printf(test->arena, "%s %s 2>&1", ptxas_for(test, ptx), name), "r");
     Str complaints = str_new(test->arena);
     char line[1024];
     bool any = false;
     while (output && fgets(line, sizeof line, output)) {
-        if (assembler_line(line).kind == ASSEMBLER_NOTHING) continue;
+        if (!complains(target, line)) continue;
         str_add(&complaints, line);
         any = true;
     }
@@ -131,11 +156,13 @@ static bool assembles(Test *test, const char *what, const char *ptx) {
                   any ? complaints.text : "");
 }
 
-/* Until a launch that starts early executes its wait, the launch before it may still run. */
-static bool waits_first(const char *ptx) {
+/* Until a launch that starts early executes its wait, the launch before it may still run. Where
+ * there is no such wait, no launch starts early. */
+static bool waits_first(const char *ptx, bool early) {
     static const char *const accesses[] = {"ld.global", "st.global", "ld.volatile", "st.volatile",
                                            "red.",      "atom.",     "cp.async",    "cp.reduce"};
     const char *body = strstr(ptx, "\n{"), *wait = strstr(ptx, "griddepcontrol.wait;");
+    if (!early) return body && !wait;
     for (size_t i = 0; body && wait && i < COUNT_OF(accesses); i++) {
         const char *access = strstr(body, accesses[i]);
         if (access && access < wait) return false;
@@ -144,20 +171,75 @@ static bool waits_first(const char *ptx) {
 }
 
 static void assemble(Test *test, const char *kernel, bool watchdog, const char *ptx) {
-    const char *what =
-        arena_printf(test->arena, "%s%s", kernel, watchdog ? ", with the watchdog" : "");
-    expect(test, waits_first(ptx), "%s accesses memory before griddepcontrol.wait", what);
+    const Target *target = target_of(test, ptx);
+    const char *what = arena_printf(test->arena, "%s for %s%s", kernel, target->name,
+                                    watchdog ? ", with the watchdog" : "");
+    expect(test, waits_first(ptx, target->has[CAP_EARLY_STARTS]),
+           "%s accesses memory before griddepcontrol.wait", what);
     if (!test->taken) {
         assembles(test, what, ptx);
         return;
     }
+    if (target != target_default())
+        kernel = arena_printf(test->arena, "%s.%s", kernel, target->name);
     const char *path = taken_path(test, kernel, watchdog);
-    const char *record = arena_printf(test->arena, "%s%s\n%s", ptxas_version, PTXAS, ptx);
+    const char *record =
+        arena_printf(test->arena, "%s%s\n%s", ptxas_version, ptxas_for(test, ptx), ptx);
     const char *taken = file_read(test->arena, path, NULL);
     if (taken && strcmp(taken, record) == 0)
         expect(test, true, "%s", "");
     else if (assembles(test, what, ptx))
         keep(test, path, record);
+}
+
+/* ---- other targets --------------------------------------------------------------------------- */
+
+/* The text with another target instead of sm_90a; NULL: it names none, or has PTX of its author */
+static const char *written_for(Test *test, const char *text, const char *target) {
+    static const char old[] = "for sm_90a";
+    Str out = str_new(test->arena);
+    const char *at;
+    if (!strstr(text, old) || strstr(text, "ptx \"")) return NULL;
+    for (; (at = strstr(text, old)); text = at + sizeof old - 1)
+        str_printf(&out, "%.*sfor %s", (int)(at - text), text, target);
+    str_add(&out, text);
+    return out.text;
+}
+
+/* A program that a target does not take lacks something of it, and nothing else. */
+static void judge_refusal(Test *test, const PipecProgram *program, const char *target) {
+    const PipecDiagnostics *said = pipec_program_diagnostics(program);
+    bool lacks = false;
+    for (size_t i = 0; i < pipec_diagnostics_count(said); i++)
+        lacks |= strncmp(pipec_diagnostics_get(said, i)->code, "P05", 3) == 0;
+    expect(test, lacks, "for %s it is refused:\n%s", target, pipec_diagnostics_text(said));
+}
+
+static void assemble_for(Test *test, const char *text, const char *kernel, const char *target) {
+    PipecOptions options = {.size = sizeof options,
+                            .name = test->item,
+                            .folder = folder_of(test->arena, test->item),
+                            .kernel = kernel};
+    const char *other = written_for(test, text, target);
+    PipecProgram *program = other ? pipec_compile(other, strlen(other), &options) : NULL;
+    if (!program) return;
+    const char *ptx = pipec_program_ptx(program, NULL);
+    if (ptx && pipec_program_status(program) != PIPEC_REFUSED)
+        assemble(test, kernel, false, ptx);
+    else
+        judge_refusal(test, program, target);
+    pipec_program_free(program);
+}
+
+/* One in PART programs of tests/run, each for one target */
+#define PART 4
+static void assemble_for_others(Test *test, const char *text, const char *kernel) {
+    bool example = strncmp(test->item, "examples/", 9) == 0;
+    uint64_t hash = fnv1a(FNV_START, test->item, strlen(test->item));
+    if (!example && (strncmp(test->item, "tests/run/", 10) != 0 || hash % PART != 0)) return;
+    for (size_t i = 0; i < target_count; i++)
+        if (&target_rows[i] != target_default() && (example || hash / PART % target_count == i))
+            assemble_for(test, text, kernel, target_rows[i].name);
 }
 
 static void run_assemble(Test *test) {
@@ -191,6 +273,7 @@ static void run_assemble(Test *test) {
             assemble(test, kernel, watchdog, pipec_program_ptx(program, NULL));
             pipec_program_free(program);
         }
+        assemble_for_others(test, text, kernel);
     }
     pipec_program_free(all);
 }
