@@ -175,7 +175,9 @@ static bool is_of_width(const Precondition *one) {
 
 void cover_add(Cover *cover, const Prog *prog) {
     Numbers needs = {0}, allowed = {0};
-    if (!prog->target) return;
+    /* a variant for another target takes no sizes of a launch on this one */
+    const char *target = cover->kernel->kernel.target.text;
+    if (!prog->target || !target || strcmp(prog->target->name, target) != 0) return;
     add_params(cover, prog, &needs);
     for (size_t i = 0; i < prog->preconditions.count; i++) {
         const Precondition *one = &prog->preconditions.items[i];
