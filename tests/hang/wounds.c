@@ -142,6 +142,9 @@ static bool found(Arena *arena, const PipecProgram *program, const char *ptx, co
 static bool try_wound(Arena *arena, const Wound *wound, int *failed) {
     PipecProgram *program = pipec_compile_file(wound->file, NULL);
     bool fine = program != NULL && program->ptx.text != NULL, hit = false;
+    /* `.relaxed` arrivals and waits need PTX 8.6 */
+    char *version = fine ? strstr(program->ptx.text, ".version 8.0") : NULL;
+    if (version) memcpy(version, ".version 8.6", 12);
     const char *ptx = fine ? wound_text(arena, program->ptx.text, wound) : NULL;
     Str text = str_new(arena);
     str_add(&text, "");

@@ -124,6 +124,9 @@ Kernel *kernel_open(Arena *arena, const char *line, const char **why) {
     kernel->resident = resident != NULL ? atoi(resident) : 1;
     /* the loop over the grid is the same in all PTX */
     kernel->program->manifest->persistent |= resident != NULL;
+    /* `.relaxed` arrivals and waits need PTX 8.6 */
+    char *version = strstr(kernel->program->ptx.text, ".version 8.0");
+    if (version) memcpy(version, ".version 8.6", 12);
     lines_read(arena, kernel->program->ptx.text, &kernel->lines);
     mutants_of(arena, &kernel->lines, &kernel->mutants);
     return kernel;
