@@ -47,10 +47,6 @@ bool runtime_takes_cubin(const Runtime *runtime, const char *target) {
            strtol(target + 3, NULL, 10) / 10 == runtime->major;
 }
 
-bool runtime_is_newer(const Runtime *runtime, const char *target) {
-    return strtol(target + 3, NULL, 10) < 10 * runtime->major + runtime->minor;
-}
-
 static const char *capability_text(Arena *arena, const char *target) {
     char *suffix;
     long number = strtol(target + 3, &suffix, 10);

@@ -3,6 +3,7 @@
  * that is known. */
 #include "runtime/private.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 void note_blame(const Manifest *manifest, Diags *diags, Diag *diag, const char *bug) {
@@ -46,6 +47,11 @@ static void context_is_lost(Diags *diags, Diag *diag) {
               "the CUDA context is lost: this process cannot run anything more on the device");
 }
 
+/* The device is not the one that the target's limits are of, and may have less shared memory. */
+static bool is_newer(const Runtime *runtime, const char *target) {
+    return strtol(target + 3, NULL, 10) < 10 * runtime->major + runtime->minor;
+}
+
 RunStatus kernel_failed(const RuntimeKernel *kernel, DriverError error, const char *call,
                         Diags *diags) {
     const Runtime *runtime = kernel->runtime;
@@ -72,7 +78,7 @@ RunStatus kernel_failed(const RuntimeKernel *kernel, DriverError error, const ch
                    "%s of `%s`, with %d threads and %u bytes of shared memory%s, does not fit %s",
                    what, name, kernel->manifest->threads, kernel->manifest->shared_bytes,
                    blocks > 1 ? " each" : "", runtime->name);
-        return runtime_is_newer(runtime, kernel->manifest->target) ? RUN_UNAVAILABLE : RUN_REJECTED;
+        return is_newer(runtime, kernel->manifest->target) ? RUN_UNAVAILABLE : RUN_REJECTED;
     }
     return driver_failed(runtime, kernel->manifest, error, call, diags);
 }

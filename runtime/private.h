@@ -17,9 +17,6 @@ struct Runtime {
     char name[256];
 };
 
-/* the device is not the one that the target's limits are of, and may have less shared memory */
-bool runtime_is_newer(const Runtime *runtime, const char *target);
-
 /* allocation for an empty tensor, of which EMPTY_BYTES are used: L2 promotion fetches aligned
  * EMPTY_ROOM bytes */
 #define EMPTY_ROOM 256
