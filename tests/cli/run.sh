@@ -161,7 +161,7 @@ expect "missing file" 2 'error[P0900]: cannot open `missing.pipe`: No such file'
     "$P" check missing.pipe
 expect "a shipped kernel" 0 "kernel \`linear:low\`" "$P" run kernels:linear M=3 N=8 K=8
 expect "a variant of it" 0 "kernel \`linear:swapped\`" "$P" run kernels:linear:swapped M=3 N=8 K=8
-expect "check of one" 0 - "$P" check kernels:linear:low
+expect "check of one" 0 - "$P" check kernels:linear:in_turn
 expect "choose of one" 0 "chosen" "$P" choose kernels:linear M=64 N=64 K=64
 expect "no shipped kernel" 2 "these are shipped: \`kernels:" "$P" check kernels:none
 expect "a file with the name of one" 2 'cannot open `./kernels:linear`' "$P" check ./kernels:linear
