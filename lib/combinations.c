@@ -13,6 +13,9 @@
 #include <string.h>
 
 #define COMBINATIONS_MOST 4096
+/* After an error, which is to be mended first: so many, of so many bytes of text together */
+#define REFUSED_MOST  1024
+#define REFUSED_BYTES (12u << 20)
 
 /* a static whose set has more than one value */
 typedef struct Dimension {
@@ -258,6 +261,7 @@ static void check_combination(Combinations *all) {
     StaticValue *statics = statics_of(all, scratch, &count);
     Diags *diags = diags_new(scratch, program->source);
     diags_set_levels(diags, &program->levels);
+    diags->shares = program->diags;
     bool fine;
     const Prog *prog = check_kernel_whole(scratch, program->names, program->ast, all->kernel,
                                           statics, count, all->known, diags, &fine);
@@ -301,7 +305,10 @@ static void open_dimensions(Combinations *all, const Prog *prog) {
 static bool is_enough(const Combinations *all) {
     const Meter *meter = arena_meter(all->arena);
     uint64_t work = (meter->steps_most - all->begin) / 5 * 4;
-    return all->checked.count >= all->most || meter->steps - all->begin > work;
+    size_t refused = REFUSED_BYTES / (all->program->source->length + 1), most = all->most;
+    if (refused > REFUSED_MOST) refused = REFUSED_MOST;
+    if (all->program->diags->errors > 0 && most > refused) most = refused;
+    return all->checked.count >= most || meter->steps - all->begin > work;
 }
 
 /* Checks combinations that differ from number `from` in one more static, which it reads. */

@@ -290,20 +290,43 @@ static bool is_consequence(const Diags *diags, Code code, uint32_t at, const For
     return at <= end;
 }
 
+typedef struct FormAsked {
+    Code code;
+    Span at;
+    bool is; /* there is one */
+    Habit habit;
+} FormAsked;
+
+/* The form in which the error is; NULL: it is in none. The many lists of one text (of the
+ * combinations of its statics) ask once. */
+static const Habit *form_of(Diags *diags, Code code, Span at) {
+    Diags *all = diags->shares ? diags->shares : diags;
+    for (size_t i = 0; i < all->forms.count; i++) {
+        const FormAsked *old = all->forms.items[i];
+        if (old->code == code && old->at.lo == at.lo && old->at.hi == at.hi)
+            return old->is ? &old->habit : NULL;
+    }
+    FormAsked *asked = NEW(all->arena, FormAsked);
+    asked->code = code, asked->at = at;
+    asked->is = habit_find(all->arena, diags->source, code, at, &asked->habit);
+    vec_push(all->arena, &all->forms, asked);
+    return asked->is ? &asked->habit : NULL;
+}
+
 /* If the error is in a form of another language, the form's message and help replace its own. */
 static void explain(Diags *diags, Diag *diag) {
-    Habit habit;
     if (diag->asked || diags->asked >= HABITS_MOST) return;
     diag->asked = true;
     diags->asked++;
-    if (!habit_find(diags->arena, diags->source, diag->code, diag->labels[0].span, &habit)) return;
-    diag->form_end = habit.whole.hi;
-    diag->form_rest = habit.rest;
-    diag->message = habit.message;
-    diag->labels[0] = (Label){habit.shown, ""};
+    const Habit *habit = form_of(diags, diag->code, diag->labels[0].span);
+    if (!habit) return;
+    diag->form_end = habit->whole.hi;
+    diag->form_rest = habit->rest;
+    diag->message = habit->message;
+    diag->labels[0] = (Label){habit->shown, ""};
     diag->label_count = 1;
     diag->notes.count = diag->helps.count = 0;
-    diag_help(diags, diag, "%s", habit.help);
+    diag_help(diags, diag, "%s", habit->help);
 }
 
 /* False: the error is a consequence of a form before it */

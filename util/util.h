@@ -459,6 +459,9 @@ typedef struct Diags {
     size_t errors; /* number of errors */
     size_t made;   /* number of diagnostics, silenced ones included */
     size_t asked;  /* number of errors for which a form of another language was looked for */
+    /* what was found; a list of the same text that is asked instead, and lives longer; or NULL */
+    VEC(struct FormAsked *) forms;
+    struct Diags *shares;
     /* Of the text's errors, warnings and notes, the first DIAGS_MOST places of each code are kept.
      * By code: number of places, of diagnostics that are kept, and of others */
     uint32_t places[CODE_COUNT], kept[CODE_COUNT], dropped[CODE_COUNT];

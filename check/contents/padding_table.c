@@ -110,7 +110,7 @@ static void make_room(Fills *fills) {
 }
 
 const Fill *fill_made(Fills *fills, Draft *draft) {
-    arena_count(fills->arena, UINT64_C(8) << draft->count);
+    arena_count(fills->arena, UINT64_C(12) << draft->count);
     for (unsigned s = 0; s < 1u << draft->count; s++) {
         if (!pad_exists(draft->at[s].element)) draft->at[s].element = pad_none;
         if (!pad_exists(draft->at[s].padding)) draft->at[s].padding = pad_none;

@@ -292,6 +292,13 @@ static void statics_in_a_chain(Parts *p, int n) {
     EACH(n) str_printf(&p->work, "let q%d = q%d + S%d;\n", i, i - 1, i);
     use_last(p, "q", n);
 }
+/* Errors that each combination has */
+static void mistakes_with_statics(Parts *p, int n) {
+    for (int i = 0; i < n; i++) {
+        str_printf(&p->kernel, "static S%d = 1 in {1, 2, 3};\n", i);
+        str_printf(&p->work, "let q%d = S%d + unknown%d;\n", i, i, i);
+    }
+}
 /* Edges that differ only in their places in the text */
 static void padded_tiles(Parts *p, int n) {
     for (int i = 0; i < n; i++) {
@@ -349,6 +356,7 @@ static const Family families[] = {
     {"breaks-that-hold", 250, breaks_that_hold, 0},
     {"allows", 1100, allows, 0},
     {"statics-in-a-chain", 430, statics_in_a_chain, 0},
+    {"mistakes-with-statics", 200, mistakes_with_statics, 0},
     {"padded-tiles", 220, padded_tiles, 0},
     {"long-body", 80, long_body, 320},
 };
