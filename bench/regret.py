@@ -7,7 +7,7 @@ Reads a file of times (bench/times.py; bench/choices.jsonl, bench/linear.jsonl, 
 bench/fit.py made launch/trees.def. Prints the regret (time of the choice / time of the best) of each
 kernel, the same over all kernels that compute the same product, and the error of the predicted
 times. With --limits, ends with 1 if the median regret, the worst one, or the median error over all
-is above its limit.
+is above its limit. The choice is among the combinations that were measured (`names`).
 """
 import argparse
 import collections

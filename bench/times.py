@@ -4,7 +4,8 @@ microseconds of every variant and combination of its statics.
     {"file": .., "device": .., "sizes": "M=1 ..", "times": {"large: BN=128 ..": 20.3, ..}}
 
 A line {"names": [..], "file": ..} before others gives the names once; `times` is then a list in
-their order, null for what took more than twice the least. A combination without a name was not measured.
+their order, null for what took more than twice the least, or was predicted to take 1.3 times as
+long as the least and left out. A combination without a name was not measured.
 python3 bench/times.py FILE.. > OUT writes files so: each file's lines after names of their own.
 """
 import itertools

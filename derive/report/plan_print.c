@@ -106,7 +106,7 @@ static void print_use(const Pipe *pipe, const PipeUse *use, const bool *fenced, 
     Agents copies = agents_completing(use->agents, COMPLETES_BYTES);
     if (copies) str_printf(out, " %u bytes copied in", use->tx_bytes), between = ", ";
     if (use->in_turn) str_printf(out, "%sa stage is one instance's", between), between = ", ";
-    Agents named = use->agents & ~copies & ~agents_completing(use->agents, COMPLETES_AUTHOR);
+    Agents named = use->agents & ~copies;
     for (int a = 0; a < AGENT_COUNT; a++) {
         if (!(named >> a & 1)) continue;
         str_printf(out, "%s%s", between, agent_rows[a].text), between = ", ";
