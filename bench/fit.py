@@ -2,11 +2,15 @@
 
     python3 bench/fit.py [--facts PROGRAM] [--held N] [FILE..] > launch/trees.def
 
-Reads files of times (bench/times.py; without any, bench/linear.jsonl), and what the model knows of each
-candidate from build/release/bench/facts. Every Nth line (5) is held out: python3 bench/regret.py
+Reads files of times (bench/times.py; without any, bench/linear.jsonl and linear_near.jsonl, whose
+shapes were measured with some of the candidates near the least only), and what the model knows of
+each candidate from build/release/bench/facts. Every Nth line (5) is held out: python3 bench/regret.py
 --every N then says how good the choice is for shapes that were not used. Boosted trees of scikit-learn
-predict the logarithm of measured / predicted time; candidates count less the more they lose, and not
-at all beyond half the time of the best. Times of the newest machine count more. What it found is printed on standard error.
+predict the logarithm of measured / predicted time, of candidates near the least predicted time: a
+choice corrects no others. What all candidates of a shape have in common does not change the choice,
+so that only a part of it is fitted. Candidates count less the more they lose, and not at all beyond
+half the time of the best. Times of the newest machine count more. What it found is printed on
+standard error.
 """
 import argparse
 import collections
@@ -19,7 +23,10 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 import times
 
-TREES, DEPTH, UNIT = 100, 5, 1e-4
+MEASURED = ["bench/linear.jsonl", "bench/linear_near.jsonl"]
+TREES, DEPTH, UNIT = 200, 5, 1e-4
+# A candidate is fitted within WIDER times the limit of what a choice corrects
+WIDER, IN_COMMON = 1.15, 0.3
 RATE, LEAST_LEAF, LOST, LOST_MOST = 0.12, 50, 0.3, 0.5
 NEWEST, NEWEST_COUNTS = "H200", 4
 
@@ -64,9 +71,20 @@ class Samples:
         best = numpy.full(len(rows), numpy.inf)
         numpy.minimum.at(best, self.of, self.time)
         self.lost = numpy.log(self.time / best[self.of])
-        self.wanted = numpy.log(self.time / self.model)
         newest = numpy.array([NEWEST in row["device"] for row in rows])[self.of]
-        self.weight = numpy.exp(-self.lost / LOST) * numpy.where(newest, NEWEST_COUNTS, 1)
+        worth = numpy.exp(-self.lost / LOST)
+        self.weight = worth * numpy.where(newest, NEWEST_COUNTS, 1)
+        self.wanted = numpy.log(self.time / self.model)
+        least = numpy.full(len(rows), numpy.inf)
+        numpy.minimum.at(least, self.of, self.model)
+        self.near = self.model <= WIDER * limit_of_near() * least[self.of]
+        self.wanted -= (1 - IN_COMMON) * self.mean_of_near(worth, len(rows))
+
+    def mean_of_near(self, worth, rows):
+        """Of each candidate's shape: what those near the least have in common"""
+        worth = worth * self.near
+        total = numpy.bincount(self.of, worth * self.wanted, rows)
+        return (total / numpy.maximum(numpy.bincount(self.of, worth, rows), 1e-9))[self.of]
 
 
 def fit(samples, use):
@@ -128,9 +146,9 @@ def wrapped(words):
 
 
 def print_tables(samples, model):
-    print("/* Made by bench/fit.py from bench/linear.jsonl. FORM: the depth of all trees, the unit of a "
-          "leaf.\n * RANGE: least and most of a fact, in the order of facts.def. TREE: the fact of each "
-          "node, the most\n * of it on the left, the leaves in units. */")
+    print("/* Made by bench/fit.py from bench/linear*.jsonl. FORM: the depth of all trees, the unit of "
+          "a leaf.\n * RANGE: least and most of a fact, in the order of facts.def. TREE: the fact of "
+          "each node, the most\n * of it on the left, the leaves in units. */")
     print(f"FORM({DEPTH}, {UNIT:g})")
     for least, most in zip(samples.facts.min(axis=0), samples.facts.max(axis=0)):
         print(f"RANGE({least:.9g}, {most:.9g})")
@@ -142,13 +160,13 @@ def print_tables(samples, model):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("files", nargs="*", default=["bench/linear.jsonl"])
+    parser.add_argument("files", nargs="*", default=MEASURED)
     parser.add_argument("--facts", default="build/release/bench/facts")
     parser.add_argument("--held", type=int, default=5)
     given = parser.parse_args()
     samples = Samples(given.facts, [row for path in given.files for row in times.read(path)])
     held = samples.of % given.held == 0
-    model = fit(samples, ~held & (samples.lost < LOST_MOST))
+    model = fit(samples, ~held & samples.near & (samples.lost < LOST_MOST))
     correction = model.predict(samples.facts)
     say("fitted", samples, ~held, correction)
     say("held out", samples, held, correction)

@@ -4,8 +4,8 @@ microseconds of every variant and combination of its statics.
     {"file": .., "device": .., "sizes": "M=1 ..", "times": {"large: BN=128 ..": 20.3, ..}}
 
 A line {"names": [..], "file": ..} before others gives the names once; `times` is then a list in
-their order, null for what took more than twice the least, or was predicted to take 1.3 times as
-long as the least and left out. A combination without a name was not measured.
+their order, 0 for what took more than twice the least, or was predicted to take longer than the
+least by far and left out. A combination without a name was not measured.
 python3 bench/times.py FILE.. > OUT writes files so: each file's lines after names of their own.
 """
 import itertools
@@ -26,7 +26,7 @@ def read(path):
                 continue
             if isinstance(row["times"], list):
                 row["times"] = {name: time for name, time in zip(head["names"], row["times"])
-                                if time is not None}
+                                if time}
                 row.update(file=head["file"], names=head["names"])
             rows.append(row)
     return rows
@@ -40,7 +40,7 @@ def measured(row):
 def kept(row, name):
     time = row["times"].get(name)
     slow = time is None or (name not in PEERS and time > 2 * min(measured(row).values()))
-    return None if slow else float(f"{time:.4g}")
+    return 0 if slow else float(f"{time:.4g}")
 
 
 def write(rows, out):
