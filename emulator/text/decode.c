@@ -327,7 +327,8 @@ void decode_statement(Reader *reader, Guard guard, Token word, Raw *operands, ui
     if (!d.inst.run)
         text_incomplete(reader, word.line, "the emulator does not model `%.*s`", (int)word.length,
                         word.text);
-    needs_check(reader, &word);
+    bool arrives = opcode == OP_MB_ARRIVE || opcode == OP_MB_DROP;
+    needs_check(reader, &word, arrives && !d.ops.items[d.ops.count - 1].absent);
     if (opcode == OP_BRA || opcode == OP_BRX) {
         const Raw *label = &operands[count - 1];
         vec_push(reader->arena, &reader->branches,

@@ -55,9 +55,10 @@ static bool has(const Token *word, const char *part) {
     return length == 0;
 }
 
-static bool applies(const NeedRow *row, const Token *word) {
+static bool applies(const NeedRow *row, const Token *word, bool counted) {
     if (*row->begins != 0 && !begins(word, row->begins)) return false;
-    return has(word, row->has) && (*row->lacks == 0 || !has(word, row->lacks));
+    if (*row->has == ',' ? !counted : !has(word, row->has)) return false;
+    return *row->lacks == 0 || !has(word, row->lacks);
 }
 
 /* ---- the module ------------------------------------------------------------------------------ */
@@ -82,19 +83,20 @@ static const char *target_text(Arena *arena, const NeedRow *row) {
     return arena_printf(arena, " on sm_%d", row->target);
 }
 
-void needs_check(Reader *reader, const Token *word) {
+void needs_check(Reader *reader, const Token *word, bool counted) {
     const ModuleTarget *module = &reader->target;
     if (module->number == 0) return;
     for (size_t i = 0; i < COUNT_OF(need_rows); i++) {
         const NeedRow *row = &need_rows[i];
         if (row->rule == AT && module->number != row->target) continue;
-        if ((module->version >= row->version && target_fits(row, module)) || !applies(row, word))
-            continue;
+        bool fits = module->version >= row->version && target_fits(row, module);
+        if (fits || !applies(row, word, counted)) continue;
         text_reject(reader, word->line,
-                    "`%.*s` needs PTX %d.%d%s; this module is PTX %d.%d for sm_%d%.1s",
-                    (int)(word->length < 80 ? word->length : 80), word->text, row->version / 10,
-                    row->version % 10, target_text(reader->arena, row), module->version / 10,
-                    module->version % 10, module->number, &module->suffix);
+                    "`%.*s`%s needs PTX %d.%d%s; this module is PTX %d.%d for sm_%d%.1s",
+                    (int)(word->length < 80 ? word->length : 80), word->text,
+                    *row->has == ',' ? " with a count" : "", row->version / 10, row->version % 10,
+                    target_text(reader->arena, row), module->version / 10, module->version % 10,
+                    module->number, &module->suffix);
     }
 }
 

@@ -199,7 +199,7 @@ static void read_performance(Reader *reader) {
     Program *program = reader->program;
     while (!text_at(reader, '{')) {
         Token token = text_word(reader, "`{`");
-        needs_check(reader, &token);
+        needs_check(reader, &token, false);
         if (text_is(&token, ".reqntid"))
             read_extents(reader, program->required_block, 1024, "block");
         else if (text_is(&token, ".maxntid"))

@@ -204,8 +204,8 @@ TextPlace text_place(const Reader *reader);
 void text_go_to(Reader *reader, TextPlace place);
 
 /* needs.c: rejects the word of an instruction, a directive or a special register, and a target,
- * that the module's version or target lacks */
-void needs_check(Reader *reader, const Token *word);
+ * that the module's version or target lacks; counted: an arrival with a count */
+void needs_check(Reader *reader, const Token *word, bool counted);
 void needs_version(Reader *reader, const Token *word);
 void needs_target(Reader *reader, const Token *word);
 

@@ -93,7 +93,7 @@ static bool special(Reader *reader, const Token *name, Operand *out) {
     Program *program = reader->program;
     for (size_t i = 0; i < COUNT_OF(special_rows); i++) {
         if (!text_same(name->text, name->length, special_rows[i].spelling)) continue;
-        needs_check(reader, name);
+        needs_check(reader, name, false);
         if (!program->specials[i]) {
             Type type = special_rows[i].bytes == 8 ? T_U64 : special_rows[i].bytes ? T_U32 : T_PRED;
             Operand fresh = decode_new_register(reader, type);
