@@ -132,7 +132,7 @@ static void unknown_kernel(Arena *arena, const Ast *ast, const char *kernel, Dia
 
 /* NULL: elaboration failed */
 static Prog *pass(Arena *arena, Names *names, const Ast *ast, const char *kernel,
-                  const StaticValue *statics, size_t count, Known *known, Diags *diags) {
+                  const Settings *given, Known *known, Diags *diags) {
     size_t before = diags->errors, made = diags->made;
     const AstItem *item = find_kernel(ast, kernel);
     if (!item) {
@@ -140,7 +140,7 @@ static Prog *pass(Arena *arena, Names *names, const Ast *ast, const char *kernel
         return NULL;
     }
     Spent begin = times_begin(arena);
-    Prog *prog = elaborate(arena, names, ast, item, statics, count, diags);
+    Prog *prog = elaborate(arena, names, ast, item, given, diags);
     times_end(arena, "elaborate", begin);
     if (diags->made > made) known = NULL; /* statements are missing from Code */
     if (prog) passes_run(arena, prog, known, diags, before);
@@ -155,10 +155,9 @@ static bool has_choices(const Prog *prog) {
 }
 
 Prog *check_kernel_whole(Arena *arena, Names *names, const Ast *ast, const char *kernel,
-                         const StaticValue *statics, size_t count, Known *known, Diags *diags,
-                         bool *clean) {
+                         const Settings *given, Known *known, Diags *diags, bool *clean) {
     size_t before = diags->errors;
-    Prog *prog = pass(arena, names, ast, kernel, statics, count, known, diags);
+    Prog *prog = pass(arena, names, ast, kernel, given, known, diags);
     if (prog && !has_choices(prog)) outside_report(prog, &prog->outside, diags);
     *clean = prog && diags->errors == before;
     diags_finish(diags);
@@ -168,7 +167,8 @@ Prog *check_kernel_whole(Arena *arena, Names *names, const Ast *ast, const char 
 Prog *check_kernel(Arena *arena, Names *names, const Ast *ast, const char *kernel,
                    const StaticValue *statics, size_t count, Diags *diags) {
     bool clean;
-    Prog *prog = check_kernel_whole(arena, names, ast, kernel, statics, count, NULL, diags, &clean);
+    Settings given = {.statics = statics, .count = count};
+    Prog *prog = check_kernel_whole(arena, names, ast, kernel, &given, NULL, diags, &clean);
     return clean ? prog : NULL;
 }
 
@@ -179,7 +179,7 @@ void check_ended(const Ast *ast, const char *kernel, Diags *diags) {
 
 Prog *check_kernel_on_trial(Arena *arena, Names *names, const Ast *ast, const char *kernel,
                             Diags *diags) {
-    Prog *prog = pass(arena, names, ast, kernel, NULL, 0, NULL, diags);
+    Prog *prog = pass(arena, names, ast, kernel, &(Settings){0}, NULL, diags);
     for (size_t i = 0; i < diags->items.count; i++) {
         const Diag *diag = diags->items.items[i];
         bool verdict = diag->code >= P0450 && strcmp(code_rows[diag->code].name, "P0480") < 0;
@@ -191,8 +191,24 @@ Prog *check_kernel_on_trial(Arena *arena, Names *names, const Ast *ast, const ch
 }
 
 const Prog *check_constants(Arena *arena, Names *names, const Ast *ast, const Source *source,
-                            const char *kernel, const StaticValue *statics, size_t count) {
+                            const char *kernel, const Settings *given) {
     const AstItem *item = find_kernel(ast, kernel);
-    return item ? elaborate(arena, names, ast, item, statics, count, diags_new(arena, source))
-                : NULL;
+    return item ? elaborate(arena, names, ast, item, given, diags_new(arena, source)) : NULL;
+}
+
+static const AstNames no_targets = {0};
+
+const AstNames *check_head_targets(const Ast *ast, const char *unit) {
+    for (size_t i = 0; i < ast->items.count; i++) {
+        const AstItem *item = ast->items.items[i];
+        if (item->kind == AST_ITEM_KERNEL && item->kernel.name.text &&
+            check_is_named(unit, item->kernel.name.text))
+            return &item->kernel.targets;
+    }
+    return &no_targets;
+}
+
+const AstNames *check_targets(const Ast *ast, const char *kernel) {
+    const AstItem *item = find_kernel(ast, kernel);
+    return item ? &item->kernel.targets : &no_targets;
 }

@@ -26,8 +26,7 @@ Known *known_new(Arena *arena);
 /* The same, but the program is returned even if a pass refuses it: its constants are valid then.
  * NULL: elaboration failed. *clean: nothing was refused. known: may be NULL. */
 Prog *check_kernel_whole(Arena *arena, Names *names, const Ast *ast, const char *kernel,
-                         const StaticValue *statics, size_t count, Known *known, Diags *diags,
-                         bool *clean);
+                         const Settings *given, Known *known, Diags *diags, bool *clean);
 /* Adds the accesses of one combination to those of others */
 void outside_merge(Arena *arena, OutsideAccesses *into, const OutsideAccesses *from);
 /* Refuses accesses of which no element can be inside of its tensor, notes such copies into stages,
@@ -43,7 +42,11 @@ Prog *check_kernel_on_trial(Arena *arena, Names *names, const Ast *ast, const ch
 /* Only the kernel's constants, statics with their choices; runs no pass. NULL: these could not
  * be evaluated. */
 const Prog *check_constants(Arena *arena, Names *names, const Ast *ast, const Source *source,
-                            const char *kernel, const StaticValue *statics, size_t count);
+                            const char *kernel, const Settings *given);
+/* The targets that the kernel, or the variant, names, as they are written; empty: it is unknown */
+const AstNames *check_targets(const Ast *ast, const char *kernel);
+/* Those of the kernel of a variant, "gemm:wide"; empty: there is none */
+const AstNames *check_head_targets(const Ast *ast, const char *unit);
 /* Reports that the meter ended the check of the kernel, which is therefore not proved. */
 void check_ended(const Ast *ast, const char *kernel, Diags *diags);
 /* A static of the kernel that a tensor of a call decides: alone the extent of an axis, or the type
@@ -58,10 +61,10 @@ void check_bound_statics(Arena *arena, const Ast *ast, const char *kernel, Bound
 /* The first name of an extent of the kernel that is no constant; NULL: there is none */
 const char *check_extent_name(const Ast *ast, const char *kernel);
 /* Whether the variants of a kernel take all sizes that it allows (cover.c). cover_new: of the
- * kernel of a unit, "gemm:wide"; NULL: it has no variants. cover_add: a combination that can be
- * built. cover_unknown: why nothing can be said */
+ * kernel of a unit, "gemm:wide", for a target; NULL: it has no variants. cover_add: a combination
+ * that can be built, for any target. cover_unknown: why nothing can be said */
 typedef struct Cover Cover;
-Cover *cover_new(Arena *arena, const Ast *ast, const char *unit);
+Cover *cover_new(Arena *arena, const Ast *ast, const char *unit, const Target *target);
 void cover_add(Cover *cover, const Prog *prog);
 void cover_unknown(Cover *cover, const char *why);
 void cover_report(Cover *cover, Diags *diags);

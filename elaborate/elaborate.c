@@ -308,7 +308,7 @@ static void variants(Elab *e, const AstItem *kernel) {
 
 /* Arguments of calls that name a static as well: `gemm.using(variant="wide", BM=128)` */
 static void statics(Elab *e, const AstItem *item) {
-    static const char *const taken[] = {"variant", "invariant", "accept"};
+    static const char *const taken[] = {"variant", "invariant", "accept", "target"};
     for (size_t i = 0; item->kind == AST_ITEM_CONST && i < item->consts.count; i++) {
         const AstConst *ast = &item->consts.items[i];
         for (size_t k = 0; ast->is_static && ast->name.text && k < COUNT_OF(taken); k++) {
@@ -381,7 +381,7 @@ static void setup(Elab *e) {
 }
 
 Prog *elaborate(Arena *arena, Names *names, const Ast *ast, const AstItem *kernel,
-                const StaticValue *statics, size_t count, Diags *diags) {
+                const Settings *given, Diags *diags) {
     Elab *e = NEW(arena, Elab);
     *e = (Elab){.arena = arena,
                 .nodes = arena_scratch(arena),
@@ -389,8 +389,9 @@ Prog *elaborate(Arena *arena, Names *names, const Ast *ast, const AstItem *kerne
                 .names = names,
                 .ast = ast,
                 .kernel = kernel,
-                .statics = statics,
-                .static_count = count,
+                .target = given->target,
+                .statics = given->statics,
+                .static_count = given->count,
                 .diags = diags,
                 .prog = NEW(arena, Prog),
                 .place = PLACE_CONST,

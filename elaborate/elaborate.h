@@ -21,8 +21,15 @@ void elaborate_names(Arena *arena, Names *names, const Ast *ast, Diags *diags);
  * (parser_parse_words) */
 void elaborate_unused(Arena *arena, const Ast *ast, const Occurrences *words, Diags *diags);
 
+/* What a caller gives for the compilation of a kernel */
+typedef struct Settings {
+    const Target *target; /* NULL: the first one that the kernel names */
+    const StaticValue *statics;
+    size_t count;
+} Settings;
+
 /* Needs a tree; resolves names, binds statics, inlines functions, types expressions */
 Prog *elaborate(Arena *arena, Names *names, const Ast *ast, const AstItem *kernel,
-                const StaticValue *statics, size_t count, Diags *diags);
+                const Settings *given, Diags *diags);
 
 #endif

@@ -10,30 +10,40 @@
 
 /* ---- the target ------------------------------------------------------------------------------ */
 
-static bool any_target(const Target *row, int what) {
-    (void)row, (void)what;
-    return true;
-}
-
-static void target(Elab *e) {
-    AstName name = e->kernel->kernel.target;
-    e->prog->target = target_default();
-    e->prog->target_span = name.span;
-    if (!name.text) {
-        e->broken = true;
-        return;
-    }
-    const Target *found = target_by_name(name.text);
-    if (found) {
-        e->prog->target = found;
-        return;
-    }
+static void unknown_target(Elab *e, AstName name) {
     VEC(const char *) list = {0};
     for (size_t i = 0; i < target_count; i++) vec_push(e->arena, &list, target_rows[i].name);
     Diag *diag = elab_error(e, P0133, name.span, "unknown target `%s`", name.text);
     const char *near = elab_suggest(e, name.text, list.items, list.count);
     if (near) HELP(e, diag, "did you mean `%s`?", near);
-    NOTE(e, diag, "known targets: %s", targets_listed(e->arena, any_target, 0));
+    NOTE(e, diag, "known targets: %s", targets_known(e->arena));
+}
+
+static void refuse_twice(Elab *e, AstName name, AstName first) {
+    Diag *diag = elab_error(e, P0137, name.span, "target `%s` is named twice", name.text);
+    LABEL(e, diag, first.span, "the first time");
+    HELP(e, diag, "remove one of them");
+}
+
+/* The one that is wanted, otherwise the first of the list; all names of the list are checked. */
+static void target(Elab *e) {
+    const AstNames *list = &e->kernel->kernel.targets;
+    e->prog->target = e->target ? e->target : target_default();
+    e->broken |= list->count == 0;
+    for (size_t i = 0; i < list->count; i++) {
+        AstName name = list->items[i];
+        const Target *found = name.text ? target_by_name(name.text) : NULL;
+        size_t first = 0;
+        while (name.text && first < i && list->items[first].text != name.text) first++;
+        if (name.text && first < i) refuse_twice(e, name, list->items[first]);
+        if (name.text && !found && first == i) unknown_target(e, name);
+        bool named = e->prog->target_span.hi > 0;
+        if (!found || named || (e->target && found != e->target)) continue;
+        e->prog->target = found;
+        e->prog->target_span = name.span;
+    }
+    bool unknown = !e->target && e->prog->target_span.hi == 0;
+    if (unknown && list->count > 0) e->prog->target_span = list->items[0].span;
 }
 
 /* ---- the grid -------------------------------------------------------------------------------- */

@@ -137,6 +137,7 @@ typedef struct Elab {
     Names *names;
     const Ast *ast;
     const AstItem *kernel;
+    const Target *target; /* that is wanted; NULL: the first one that the kernel names */
     const StaticValue *statics;
     size_t static_next; /* after the one that was found last */
     size_t static_count;

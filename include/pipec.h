@@ -228,6 +228,12 @@ typedef struct PipecOptions {
      * "lib/sums.pipe"; then nothing is read from a disk. NULL: those of the folder */
     const PipecFile *files;
     size_t file_count;
+    /* "sm_90a": compile for this target. Of a kernel with variants those that name it are taken; if
+     * none does, or the kernel does not, it replaces the targets of the kernel. NULL: all that the
+     * kernel names are checked; otherwise the first one is compiled, and launches, choices and
+     * tuning for a device take the best one of the kernel for it: the newest that it can run, of
+     * one generation that of the exact architecture */
+    const char *target;
 } PipecOptions;
 
 /* Compiles a text of `length` bytes. Errors are in its diagnostics. NULL: memory ran out. */
@@ -330,6 +336,14 @@ PIPEC_API const char *pipec_program_ensures(const PipecProgram *program, size_t 
 /* "kernel axpy(X: f32[N], inout Y: f32[N], a: f32) for sm_90a"; NULL without a manifest */
 PIPEC_API const char *pipec_program_head(const PipecProgram *program);
 
+/* The targets of which a launch takes the best one for its device; of a kernel with one, and of a
+ * program that the caller gave a target for, only that. NULL after the last, and without a
+ * manifest. The program itself, its PTX and its manifest are for the first one that the kernel, or
+ * the variant that was compiled, names. */
+PIPEC_API const char *pipec_program_target(const PipecProgram *program, size_t index);
+/* The best of them for device `device` (-1: the first that can run one); NULL: no device can */
+PIPEC_API const char *pipec_program_target_on(PipecProgram *program, int device);
+
 /* NUL-terminated PTX text; length may be NULL. NULL after errors, and for a program from a cubin.
  */
 PIPEC_API const char *pipec_program_ptx(const PipecProgram *program, size_t *length);
@@ -392,6 +406,7 @@ typedef struct PipecKernelInfo {
     /* combinations of variant and statics that are loaded now, the kernel itself among them; those
      * of them that were captured into graphs, which stay; and most of the others */
     size_t variants_loaded, variants_captured, variants_most;
+    const char *target; /* that was taken for the device: "sm_90a" */
 } PipecKernelInfo;
 /* False: info->size is 0 */
 PIPEC_API bool pipec_kernel_info(const PipecKernel *kernel, PipecKernelInfo *info);
@@ -690,6 +705,7 @@ typedef struct PipecTuneOptions {
     const PipecFile *files;
     size_t file_count;
     const char *folder; /* of standard input, as in PipecOptions */
+    const char *target; /* as in PipecOptions */
 } PipecTuneOptions;
 
 typedef enum PipecTrialEnd {

@@ -12,6 +12,7 @@
 #include "lib/bundle.h"
 
 #include "lib/machine.h"
+#include "lib/targets.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -38,17 +39,23 @@ static bool write_text(Arena *arena, const char *path, const char *text, size_t 
 
 /* ---- which candidates ------------------------------------------------------------------------ */
 
+/* The candidates for one target of the kernel */
+typedef struct Part {
+    const Family *family;
+    bool *used; /* by candidate */
+} Part;
+
 typedef struct Bundling {
     PipecProgram *program;
     const PipecBundleOptions *options;
-    const Family *family;
+    Part *parts;
+    size_t part_count;
     Arena *words;
     Diags *diags;
     const char **names; /* of the sizes, each once */
     size_t name_count;
     size_t *at;     /* by name: the row, and */
     int64_t *value; /* the value */
-    bool *used;     /* by candidate */
     size_t count, unfit;
     const char *first_unfit;
     PipecStatus status;
@@ -110,24 +117,24 @@ static const char *values_text(const Bundling *it) {
 }
 
 /* Marks what is chosen for the values on a machine */
-static void choose_one(Bundling *it, const MachineRow *machine, Arena *words) {
-    const Manifest *manifest = it->program->manifest;
+static void choose_one(Bundling *it, Part *part, const MachineRow *machine, Arena *words) {
+    const Manifest *manifest = part->family->program->manifest;
     int64_t *symbols = NEW_ARRAY(words, int64_t, manifest->symbols.count + 1);
     DeviceArgument *arguments = NEW_ARRAY(words, DeviceArgument, manifest->parameters.count + 1);
     for (size_t i = 0; i < manifest->symbols.count; i++)
         for (size_t n = 0; n < it->name_count; n++)
             if (strcmp(it->names[n], manifest->symbols.items[i].name) == 0)
                 symbols[i] = it->value[n];
-    Chosen *all = NEW_ARRAY(words, Chosen, it->family->count + 1), best = {0};
+    Chosen *all = NEW_ARRAY(words, Chosen, part->family->count + 1), best = {0};
     Wish wish = {.arguments = arguments,
                  .machine = machine,
                  .invariant = it->program->invariant,
                  .only_best = true};
     if (family_arguments(manifest, symbols, arguments) &&
-        family_rate(it->family, &wish, words, all).why == NULL)
-        best = family_best(it->family, all);
+        family_rate(part->family, &wish, words, all).why == NULL)
+        best = family_best(part->family, all);
     if (best.candidate != NULL)
-        it->used[best.candidate - it->family->items] = true;
+        part->used[best.candidate - part->family->items] = true;
     else if (it->unfit++ == 0)
         it->first_unfit = values_text(it);
 }
@@ -146,9 +153,10 @@ static bool step(Bundling *it) {
     return false;
 }
 
-static bool choose_all(Bundling *it) {
+static bool choose_all(Bundling *it, Part *part) {
     const PipecBundleOptions *options = it->options;
-    it->used = NEW_ARRAY(it->words, bool, it->family->count + 1);
+    size_t before = it->count;
+    part->used = NEW_ARRAY(it->words, bool, part->family->count + 1);
     for (size_t m = 0; m < options->machine_count; m++) {
         const MachineRow *row = machine_named(it->words, options->machines[m], it->diags);
         if (row == NULL) return false;
@@ -164,12 +172,12 @@ static bool choose_all(Bundling *it) {
                 arena_free(words);
                 words = arena_scratch(it->words);
             }
-            choose_one(it, &machine, words);
+            choose_one(it, part, &machine, words);
         } while (step(it));
         arena_free(words);
     }
-    for (size_t i = 0; i < it->family->count; i++) it->count += it->used[i];
-    return it->count > 0 || wrong(it, "no variant can run for any of these sizes");
+    for (size_t i = 0; i < part->family->count; i++) it->count += part->used[i];
+    return it->count > before || wrong(it, "no variant can run for any of these sizes");
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -188,12 +196,19 @@ static bool write_image(Bundling *it, PipecProgram *program, const char *name) {
     return wrong(it, fault != NULL ? fault : "ptxas cannot assemble a candidate");
 }
 
-static bool write_candidate(Bundling *it, size_t number, const Candidate *candidate, Str *out) {
-    PipecProgram *program = family_program(it->family, candidate);
+/* "sm_90a." in the name of a file; "": there is but one target */
+static const char *target_part(const Bundling *it, const Part *part) {
+    if (it->part_count < 2) return "";
+    return arena_printf(it->words, "%s.", part->family->program->manifest->target);
+}
+
+static bool write_candidate(Bundling *it, const Part *part, size_t number,
+                            const Candidate *candidate, Str *out) {
+    PipecProgram *program = family_program(part->family, candidate);
     if (program == NULL) arena_fail(it->words);
-    const char *name =
-        arena_printf(it->words, "%.*s.%zu.%s", (int)strcspn(candidate->kernel, ":"),
-                     candidate->kernel, number, it->options->cubins ? "cubin" : "ptx");
+    const char *name = arena_printf(
+        it->words, "%.*s.%s%zu.%s", (int)strcspn(candidate->kernel, ":"), candidate->kernel,
+        target_part(it, part), number, it->options->cubins ? "cubin" : "ptx");
     bool fine = program->manifest != NULL && write_image(it, program, name);
     if (fine) {
         str_printf(out, "%s\n{\"kernel\": ", number > 0 ? "," : "");
@@ -237,12 +252,40 @@ static bool write_all(Bundling *it) {
     if (mkdir(it->options->folder, 0777) != 0 && errno != EEXIST)
         return unwritten(it->options->folder, errno, it->diags);
     print_head(it, &index);
-    for (size_t i = 0; i < it->family->count; i++)
-        if (it->used[i] && !write_candidate(it, number++, &it->family->items[i], &index))
-            return false;
+    for (size_t p = 0; p < it->part_count; p++)
+        for (size_t i = 0; i < it->parts[p].family->count; i++)
+            if (it->parts[p].used[i] && !write_candidate(it, &it->parts[p], number++,
+                                                         &it->parts[p].family->items[i], &index))
+                return false;
     str_add(&index, "\n]}\n");
     return write_text(it->words, path_in(it->words, it->options->folder, BUNDLE_INDEX), index.text,
                       index.length, it->diags);
+}
+
+/* One part for each target of the kernel. False: the program for one is refused. */
+static bool make_parts(Bundling *it) {
+    PipecProgram *program = it->program;
+    const Targets *targets = &program->targets;
+    it->part_count = targets->count > 1 ? targets->count : 1;
+    it->parts = NEW_ARRAY(it->words, Part, it->part_count);
+    for (size_t i = 0; i < it->part_count; i++) {
+        PipecProgram *one =
+            targets->count > 1 ? targets_program(program, targets->items[i]) : program;
+        if (one == NULL) arena_fail(program->arena);
+        const char *fault = program_fault(it->words, one);
+        if (one->manifest == NULL)
+            return wrong(it, arena_printf(it->words, "for %s: %s", targets->items[i]->name,
+                                          fault != NULL ? fault : "the kernel is refused"));
+        it->parts[i].family = family_of(one);
+        if (it->parts[i].family == NULL) arena_fail(program->arena);
+    }
+    return true;
+}
+
+static bool choose_parts(Bundling *it) {
+    for (size_t i = 0; i < it->part_count; i++)
+        if (!choose_all(it, &it->parts[i])) return false;
+    return true;
 }
 
 static void bundle(void *data) {
@@ -251,9 +294,7 @@ static void bundle(void *data) {
     it->diags = diags_new(program->arena, program->source);
     diags_set_levels(it->diags, &program->levels);
     it->words = arena_scratch(program->arena);
-    it->family = family_of(program);
-    if (it->family == NULL) arena_fail(program->arena);
-    if (read_sizes(it) && choose_all(it) && write_all(it) && it->unfit > 0) {
+    if (make_parts(it) && read_sizes(it) && choose_parts(it) && write_all(it) && it->unfit > 0) {
         Diag *diag = diag_plain(it->diags, P0937, "%zu of the sizes can run no variant", it->unfit);
         diag_note(it->diags, diag, "the first one is %s", it->first_unfit);
     }

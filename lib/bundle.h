@@ -24,6 +24,9 @@ struct Bundle {
 
 /* The program of a candidate; NULL: memory ran out */
 PipecProgram *bundle_program(const Bundle *bundle, size_t index);
+/* The program of the candidates for a target, of a program of the same bundle. NULL: memory ran
+ * out */
+PipecProgram *bundle_for(const PipecProgram *program, const char *target);
 /* True if the bundle was not made for these extents */
 bool bundle_lacks(const Bundle *bundle, const Manifest *manifest, const int64_t *symbols);
 

@@ -3,8 +3,8 @@
 #include "lib/fixed.h"
 #include "lib/invariant.h"
 #include "lib/machine.h"
+#include "lib/targets.h"
 #include "lib/tune.h"
-#include "runtime/runtime.h"
 
 #include <string.h>
 
@@ -260,10 +260,69 @@ PIPEC_API PipecProgram *pipec_program_variant(PipecProgram *program,
     return look_up_for(program, options, NULL, BY_ORDER, NULL);
 }
 
+/* ---- for a target, and for tensors ----------------------------------------------------------- */
+
+typedef struct Targeting {
+    PipecProgram *program;
+    int device;
+    PipecProgram *found;
+} Targeting;
+
+static void find_target(void *data) {
+    Targeting *it = data;
+    Arena *words = arena_scratch(it->program->arena);
+    RuntimeLack lack;
+    const char *why;
+    it->found = targets_on(it->program, it->device, words, &lack, &why);
+    if (it->found == NULL && why == NULL) arena_fail(words);
+    arena_free(words);
+}
+
+/* The program for the target of the device. If there is no such device, or none is meant, the
+ * program itself. NULL: that for the target is refused, which `program` reports. */
+static PipecProgram *for_device(PipecProgram *program, const PipecChooseOptions *how) {
+    PipecChooseOptions read;
+    if (program->manifest == NULL || program->targets.count < 2 ||
+        !size_read(&read, sizeof read, how) || read.machine != NULL)
+        return program;
+    Targeting it = {.program = program, .device = read.device - 1};
+    if (!attempt(program->arena, find_target, &it)) {
+        program->published = &no_memory;
+        return NULL;
+    }
+    if (it.found == NULL || it.found == program) return program;
+    if (it.found->manifest != NULL) return it.found;
+    program->published = it.found->published;
+    program->status = pipec_worse(program->status, it.found->status);
+    return NULL;
+}
+
+/* What belongs to its program: the caller gets another one. */
+static PipecProgram *own_copy(const PipecProgram *program) {
+    Arena *words = arena_scratch(program->arena);
+    PipecProgram *copy = program_again(program, program->kernel, choice_given(words, program),
+                                       program->static_count);
+    arena_free(words);
+    return copy;
+}
+
+/* What was found for another program, as that of this one */
+static PipecProgram *found_for(PipecProgram *program, PipecProgram *other, PipecProgram *found) {
+    if (other == program) return found;
+    program->published = other->published;
+    bool wrong = pipec_diagnostics_errors(program->published) > 0;
+    if (wrong) program->status = pipec_worse(program->status, other->status);
+    return found == NULL && !wrong ? own_copy(other) : found;
+}
+
 PIPEC_API PipecProgram *pipec_program_tuned(PipecProgram *program, const PipecRunOptions *options,
                                             int device, PipecChoice *choice) {
     PipecChooseOptions how = {.size = sizeof how, .device = device};
-    return look_up_for(program, options, &how, BY_TUNING, choice);
+    PipecProgram *base = for_device(program, &how);
+    if (base == NULL) return NULL;
+    PipecProgram *found = look_up_for(base, options, &how, BY_TUNING, choice);
+    if (base != program) program->published = base->published;
+    return found;
 }
 
 typedef struct Deciding {
@@ -285,26 +344,14 @@ static void decide(void *data) {
     if (diags->errors > 0) it->program->status = pipec_worse(it->program->status, PIPEC_UNUSABLE);
 }
 
-/* A sibling belongs to its program: the caller gets another one. */
-static PipecProgram *own_copy(const PipecProgram *program) {
-    Arena *words = arena_scratch(program->arena);
-    PipecProgram *copy = program_again(program, program->kernel, choice_given(words, program),
-                                       program->static_count);
-    arena_free(words);
-    return copy;
-}
-
 PIPEC_API PipecProgram *pipec_program_chosen(PipecProgram *program, const PipecRunOptions *options,
                                              const PipecChooseOptions *how, PipecChoice *choice) {
-    Deciding it = {.program = program, .options = options, .found = program};
-    if (program->manifest != NULL && program->siblings != NULL &&
-        !attempt(program->arena, decide, &it))
-        program->published = &no_memory;
-    if (it.found == NULL) return NULL;
+    PipecProgram *base = for_device(program, how);
+    if (base == NULL) return NULL;
+    Deciding it = {.program = base, .options = options, .found = base};
+    if (base->manifest != NULL && base->siblings != NULL && !attempt(base->arena, decide, &it))
+        base->published = &no_memory;
+    if (it.found == NULL) return found_for(program, base, NULL);
     PipecProgram *found = look_up_for(it.found, options, how, BY_ALL, choice);
-    if (it.found == program) return found;
-    program->published = it.found->published;
-    if (found == NULL && pipec_diagnostics_errors(program->published) == 0)
-        found = own_copy(it.found);
-    return found;
+    return found_for(program, it.found, found);
 }

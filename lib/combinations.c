@@ -49,6 +49,7 @@ typedef struct Combinations {
     PipecProgram *program;
     Arena *arena; /* freed with this table; diagnostics use the arena of the program */
     const char *kernel;
+    const Target *target;
     VEC(Dimension) dimensions;
     int64_t *values;      /* of the current combination */
     VEC(Checked) checked; /* in order of the checks; also the queue of combinations to vary */
@@ -257,14 +258,14 @@ static void remember(Combinations *all, const Prog *prog) {
 static void check_combination(Combinations *all) {
     PipecProgram *program = all->program;
     Arena *scratch = arena_scratch(all->arena);
-    size_t count;
-    StaticValue *statics = statics_of(all, scratch, &count);
+    Settings given = {.target = all->target};
+    given.statics = statics_of(all, scratch, &given.count);
     Diags *diags = diags_new(scratch, program->source);
     diags_set_levels(diags, &program->levels);
     diags->shares = program->diags;
     bool fine;
     const Prog *prog = check_kernel_whole(scratch, program->names, program->ast, all->kernel,
-                                          statics, count, all->known, diags, &fine);
+                                          &given, all->known, diags, &fine);
     remember(all, prog);
     if (fine) outside_merge(all->arena, &all->outside, &prog->outside);
     if (fine && all->cover != NULL) cover_add(all->cover, prog);
@@ -433,18 +434,20 @@ static void check_others(Combinations *all, const Prog *constants) {
     report_stopped(all);
 }
 
-const Prog *combinations_check(Arena *arena, PipecProgram *program, const char *kernel, size_t most,
-                               Cover *cover, const Prog **whole) {
+const Prog *combinations_check(Arena *arena, PipecProgram *program, const char *kernel,
+                               const Target *target, size_t most, Cover *cover,
+                               const Prog **whole) {
     bool fine;
     Arena *own = arena_scratch(arena);
     Known *known = known_new(own);
-    const Prog *prog =
-        check_kernel_whole(arena, program->names, program->ast, kernel, program->statics,
-                           program->static_count, known, program->diags, &fine);
+    Settings given = {target, program->statics, program->static_count};
+    const Prog *prog = check_kernel_whole(arena, program->names, program->ast, kernel, &given,
+                                          known, program->diags, &fine);
     *whole = prog;
     Combinations all = {.program = program,
                         .arena = own,
                         .kernel = kernel,
+                        .target = target,
                         .known = known,
                         .cover = cover,
                         .begin = arena_meter(arena)->steps,

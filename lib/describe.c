@@ -48,7 +48,10 @@ static const char *print_head(const PipecProgram *program, const Description *fr
             str_printf(&text, "%s%s%s", axis > 0 ? ", " : "[", parameter->extents[axis],
                        axis + 1 == parameter->rank ? "]" : "");
     }
-    str_printf(&text, ") for %s", program->manifest->target);
+    const Targets *targets = &program->targets;
+    str_printf(&text, ") for %s",
+               targets->count > 1 ? targets->items[0]->name : program->manifest->target);
+    for (size_t i = 1; i < targets->count; i++) str_printf(&text, ", %s", targets->items[i]->name);
     return text.text;
 }
 

@@ -107,10 +107,10 @@ static void add_kernel(Making *it, const char *kernel) {
     set_words(it, &own_given, NULL, 0);
     compile_one(it, kernel, own_given.words, own_given.word_count);
     PipecProgram *own = it->one;
-    const Prog *constants = own->ast == NULL
-                                ? NULL
-                                : check_constants(own->arena, own->names, own->ast, own->source,
-                                                  kernel, own->statics, own->static_count);
+    Settings given = {.statics = own->statics, .count = own->static_count};
+    const Prog *constants = own->ast == NULL ? NULL
+                                             : check_constants(own->arena, own->names, own->ast,
+                                                               own->source, kernel, &given);
     OpenStatics open = {0};
     if (constants != NULL) {
         OpenStatics read = statics_open(arena, constants, own);

@@ -18,13 +18,14 @@ enum {
     DENIED,
     ACCEPTED,
     WATCHDOG,
+    TARGET,
     TEXT,
     FILES,
     KEY_COUNT,
     ITEMS = KEY_COUNT,
     COUNT
 };
-#define KIND_FAMILY "family 3"
+#define KIND_FAMILY "family 4"
 
 static Piece words_piece(Arena *arena, const char *const *words, size_t count) {
     return piece_text(statics_text(arena, words, count));
@@ -39,6 +40,12 @@ static const char *files_text(Arena *arena, const Source *source) {
     return text.text;
 }
 
+/* Its own, and whether the caller gave it */
+static const char *target_text(Arena *arena, const PipecProgram *program) {
+    return arena_printf(arena, "%s%s", program->prog != NULL ? program->prog->target->name : "",
+                        program->target != NULL ? " given" : "");
+}
+
 static void set_key(Arena *arena, const PipecProgram *program, Piece *pieces) {
     pieces[KIND] = piece_text(KIND_FAMILY);
     pieces[STAMP] = piece_text(pipec_stamp);
@@ -48,6 +55,7 @@ static void set_key(Arena *arena, const PipecProgram *program, Piece *pieces) {
     pieces[DENIED] = words_piece(arena, program->denied, program->denied_count);
     pieces[ACCEPTED] = words_piece(arena, program->accepted, program->accepted_count);
     pieces[WATCHDOG] = piece_text(program->watchdog ? "watchdog" : "");
+    pieces[TARGET] = piece_text(target_text(arena, program));
     pieces[TEXT] = (Piece){program->source->text, program->source->length};
     pieces[FILES] = piece_text(files_text(arena, program->source));
 }

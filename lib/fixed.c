@@ -67,10 +67,12 @@ static bool stale(const char *file, const Choice *choice, Diags *diags) {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* True if some choice can be of the program. Tensors may decide more statics than were given. */
+/* True if some choice can be of the program. Tensors may decide more statics than were given, and a
+ * device the target. */
 static bool has_choice(Arena *arena, const PipecProgram *program, const Choices *choices,
                        const Choice *like) {
-    if (program->bound.count == 0) return kept_of(arena, choices, like, NULL).count > 0;
+    if (program->bound.count == 0 && program->targets.count < 2)
+        return kept_of(arena, choices, like, NULL).count > 0;
     for (size_t i = 0; i < choices->count; i++)
         if (strcmp(choices->items[i].source, like->source) == 0) return true;
     return false;

@@ -5,7 +5,7 @@
 #include "lib/kernel.h"
 
 #include "lib/cubins.h"
-#include "runtime/runtime.h"
+#include "lib/targets.h"
 
 #include <string.h>
 #include <time.h>
@@ -111,6 +111,7 @@ static void describe(void *data) {
                                          runtime_blocks_per_multiprocessor(kernel->loaded),
                                      .registers = runtime_registers(kernel->loaded),
                                      .load_seconds = now() - it->begun,
+                                     .target = kernel->program->manifest->target,
                                      .loaded_by = arena_copy(it->arena, it->by, strlen(it->by))};
 }
 
@@ -224,7 +225,27 @@ static void load_new(Load *it) {
     it->program->loaded = kernel;
 }
 
+static void find_target(void *data) {
+    Load *it = data;
+    RuntimeLack lack;
+    const char *why;
+    PipecProgram *program = targets_on(it->program, it->device, it->words, &lack, &why);
+    if (program == NULL && why == NULL) arena_fail(it->words);
+    if (program != NULL) {
+        it->program = program;
+        return;
+    }
+    Diags *diags = diags_new(it->words, it->program->source);
+    diag_plain(diags, P0800, "no GPU can be used: %s", why);
+    it->status = PIPEC_UNUSABLE;
+    it->published = diagnostics_publish(diags);
+    it->published->arena = it->words;
+}
+
 static void load_or_share(Load *it) {
+    /* a server loads for the device that its program is for */
+    if (!it->is_served && !attempt(it->words, find_target, it)) out_of_memory(it);
+    if (it->status != PIPEC_FINE) return;
     PipecProgram *program = it->program;
     if (program->manifest == NULL) {
         it->status = program_unusable(program, it->words, &it->published);

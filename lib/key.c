@@ -1,4 +1,5 @@
 /* lib: the key under which tuning keeps its choice for a program: what a choice depends on. */
+#include "lib/targets.h"
 #include "lib/tune.h"
 
 #include <inttypes.h>
@@ -37,6 +38,9 @@ static const char *given_text(Arena *arena, const PipecProgram *program) {
     Str text = str_new(arena);
     const char **words = choice_given(arena, program);
     str_add(&text, "");
+    if (targets_matter(program))
+        str_printf(&text, "target=%s%s", program->prog->target->name,
+                   program->static_count > 0 ? " " : "");
     for (size_t i = 0; i < program->static_count; i++)
         str_printf(&text, "%s%s", i > 0 ? " " : "", words[i]);
     return text.text;

@@ -89,6 +89,7 @@ bool source_is_shipped(const char *path);
 typedef struct Description Description; /* describe.c */
 typedef struct Family Family;           /* family.h */
 typedef struct Bundle Bundle;           /* bundle.h */
+typedef VEC(const Target *) Targets;
 
 struct PipecProgram {
     Arena *arena;
@@ -110,7 +111,12 @@ struct PipecProgram {
     /* the kernel whose variants have been left open: `kernel` is the first that has the given
      * statics; NULL: none */
     const char *open_kernel;
-    bool untuned; /* launches use the program itself */
+    const Target *target; /* that the caller gave; NULL: none */
+    /* those of which a launch takes one, if there are several: of the kernel, and of all variants
+     * if they are open; `prog` is for the first one that the compiled variant names (targets.h) */
+    Targets targets;
+    PipecProgram *others, *next_other; /* the programs for other targets: first, and the next one */
+    bool untuned;                      /* launches use the program itself */
     /* choices that are fixed, of the file; NULL: none (fixed.h) */
     const struct Choices *fixed;
     const char *fixed_file;
@@ -187,7 +193,8 @@ PipecProgram *program_for_files(PipecProgram *program, const PipecRunOptions *op
 /* Prepares for siblings, if some bound static has no value (decided.c) */
 void siblings_begin(PipecProgram *program);
 /* The same text and options as those of a program with a manifest, for any variant of `kernel`,
- * with `words` for the statics; NULL: memory ran out */
+ * with `words` for the statics, and for any target unless the caller gave one; NULL: memory ran out
+ */
 PipecProgram *program_of_words(const PipecProgram *program, const char *kernel,
                                const char *const *words, size_t count);
 /* The first error, or what is not proved: "P0203: .."; NULL: there is none */
@@ -210,12 +217,12 @@ void program_levels(PipecProgram *program, const PipecOptions *options);
 /* Publishes the diagnostics, and sets the status that follows from them. */
 void program_finish(PipecProgram *program);
 
-/* Checks a kernel of the program with the given statics, then with every other combination of
- * the sets of the other statics, at most `most` (0: the default), and reports all that `build`
- * would refuse (combinations.c). NULL after errors of the first; *whole: the first one, also
- * after errors; cover: gets those that can be built; may be NULL. */
-const Prog *combinations_check(Arena *arena, PipecProgram *program, const char *kernel, size_t most,
-                               Cover *cover, const Prog **whole);
+/* Checks a kernel of the program for a target with the given statics, then with every other
+ * combination of the sets of the other statics, at most `most` (0: the default), and reports all
+ * that `build` would refuse (combinations.c). NULL after errors of the first; *whole: the first
+ * one, also after errors; cover: gets those that can be built; may be NULL. */
+const Prog *combinations_check(Arena *arena, PipecProgram *program, const char *kernel,
+                               const Target *target, size_t most, Cover *cover, const Prog **whole);
 /* True if the caller gave the static a value, so that its set is not used (combinations.c). */
 bool static_is_given(const PipecProgram *program, const char *name);
 

@@ -2,6 +2,7 @@
  * The pipeline: parse, choose the kernel, bind statics, check, generate. */
 #include "lib/fixed.h"
 #include "lib/include.h"
+#include "lib/targets.h"
 #include "lib/tune.h"
 
 #include "derive/plan.h"
@@ -36,9 +37,12 @@ typedef struct Compile {
     Statics statics, decided;    /* by the caller; those that tensors decide else */
     VEC(const char *) others;    /* names that are no static */
     const char *prefer;          /* the variant to begin with, if they are open; NULL: any */
-    /* of the kernel whose variants are checked; NULL: it has none, or not all are checked */
-    Cover *cover;
-    size_t cover_begin; /* number of diagnostics before its first variant */
+    /* of the kernel whose variants are checked, one for each target of its head; none: it has no
+     * variants, or not all are checked */
+    VEC(Cover *) covers;
+    Targets cover_targets;
+    size_t cover_begin;   /* number of diagnostics before its first variant */
+    const Target *target; /* that is compiled or checked now; NULL: there is none of this name */
     /* meter value at which the work for the whole text ends */
     uint64_t steps_most;
     bool ended; /* the meter ended some part */
@@ -50,7 +54,7 @@ typedef struct Compile {
 static PipecStatus status_of_code(Code code) {
     static const Code usage[] = {P0041, P0044, P0151, P0157, P0600, P0602, P0606,
                                  P0900, P0901, P0902, P0903, P0904, P0916, P0917,
-                                 P0920, P0923, P0931, P0932, P0936};
+                                 P0920, P0923, P0931, P0932, P0936, P0938};
     for (size_t i = 0; i < COUNT_OF(usage); i++)
         if (usage[i] == code) return PIPEC_UNUSABLE;
     return PIPEC_REFUSED;
@@ -78,7 +82,8 @@ static bool same_kernel(const char *a, const char *b) {
 }
 
 static bool is_wanted(const PipecProgram *program, const char *name) {
-    return program->wanted == NULL || check_is_named(name, program->wanted);
+    return (program->wanted == NULL || check_is_named(name, program->wanted)) &&
+           targets_wanted(program, name);
 }
 
 /* The first name of an extent of the kernel; N: it has none */
@@ -157,6 +162,7 @@ static void choose_variant(Compile *compile) {
     PipecProgram *program = compile->program;
     for (size_t i = 0; i < program->kernel_count && program->open_kernel != NULL; i++) {
         bool all = check_is_named(program->kernels[i], program->open_kernel) &&
+                   targets_wanted(program, program->kernels[i]) &&
                    (compile->prefer == NULL || strcmp(program->kernels[i], compile->prefer) == 0);
         for (size_t s = 0; s < compile->statics.count && all; s++)
             all =
@@ -377,16 +383,24 @@ static bool known_kernel(const PipecProgram *program) {
     return false;
 }
 
+/* That of the target; NULL: there is none */
+static Cover *cover_of(const Compile *compile) {
+    for (size_t i = 0; i < compile->covers.count; i++)
+        if (compile->cover_targets.items[i] == compile->target) return compile->covers.items[i];
+    return NULL;
+}
+
 /* Checks a kernel with all combinations, or only with the values for building */
 static const Prog *check_one(Compile *compile, Arena *arena, const char *kernel,
                              const Prog **whole) {
     PipecProgram *program = compile->program;
     bool clean;
     if (compile->options->check_only)
-        return combinations_check(arena, program, kernel, compile->options->combinations,
-                                  compile->cover, whole);
-    *whole = check_kernel_whole(arena, program->names, program->ast, kernel, compile->statics.items,
-                                compile->statics.count, NULL, program->diags, &clean);
+        return combinations_check(arena, program, kernel, compile->target,
+                                  compile->options->combinations, cover_of(compile), whole);
+    Settings given = {compile->target, compile->statics.items, compile->statics.count};
+    *whole = check_kernel_whole(arena, program->names, program->ast, kernel, &given, NULL,
+                                program->diags, &clean);
     return clean ? *whole : NULL;
 }
 
@@ -418,6 +432,16 @@ static const Prog *check_kernel_of(Compile *compile, Arena *arena, const char *k
 
 #define COVER_STEPS UINT64_C(20000000)
 
+/* The targets that the sizes of the kernel are asked for: that of the caller, or of its head */
+static void targets_of_head(Compile *compile, const char *unit) {
+    const PipecProgram *program = compile->program;
+    if (program->target != NULL)
+        vec_push(program->arena, &compile->cover_targets, program->target);
+    else
+        targets_add_names(program->arena, check_head_targets(program->ast, unit),
+                          &compile->cover_targets);
+}
+
 /* Before the variant `index` of the text: begins a kernel. The choice among variants and statics
  * is that of the text only if the caller leaves both open. */
 static void cover_begin(Compile *compile, size_t index) {
@@ -427,14 +451,30 @@ static void cover_begin(Compile *compile, size_t index) {
         strchr(program->kernels[index], ':') == NULL ||
         (program->wanted != NULL && strchr(program->wanted, ':') != NULL))
         return;
-    compile->cover =
-        cover_new(arena_scratch(program->arena), program->ast, program->kernels[index]);
+    targets_of_head(compile, program->kernels[index]);
+    for (size_t i = 0; i < compile->cover_targets.count; i++)
+        vec_push(program->arena, &compile->covers,
+                 cover_new(arena_scratch(program->arena), program->ast, program->kernels[index],
+                           compile->cover_targets.items[i]));
     compile->cover_begin = program->diags->items.count;
 }
 
+typedef struct Covering {
+    Cover *cover;
+    Diags *diags;
+} Covering;
+
 static void cover_metered(void *data) {
-    Compile *compile = data;
-    cover_report(compile->cover, compile->program->diags);
+    const Covering *it = data;
+    cover_report(it->cover, it->diags);
+}
+
+/* The diagnostics of one of several targets, which targets_merge adds to those of the program */
+static Diags *diags_part(const PipecProgram *program) {
+    Diags *part = diags_new(program->arena, program->source);
+    diags_set_levels(part, &program->levels);
+    part->shares = program->diags;
+    return part;
 }
 
 /* After the variant `index`: ends its kernel. What is wrong, or not proved, comes first. */
@@ -443,19 +483,91 @@ static void cover_end(Compile *compile, size_t index) {
     Diags *diags = program->diags;
     bool last = index + 1 == program->kernel_count ||
                 !same_kernel(program->kernels[index], program->kernels[index + 1]);
-    if (!last || compile->cover == NULL) return;
+    size_t count = compile->covers.count;
+    if (!last || count == 0) return;
     bool fine = !compile->ended;
     for (size_t i = compile->cover_begin; i < diags->items.count; i++)
         fine = fine && diags->items.items[i]->severity != SEVERITY_ERROR &&
                diags->items.items[i]->severity != SEVERITY_INCOMPLETE;
     Meter *meter = arena_meter(program->arena);
     uint64_t most = meter->steps_most;
-    meter->steps_most = lesser(compile->steps_most, meter->steps + COVER_STEPS);
-    if (fine && !arena_metered(program->arena, cover_metered, compile))
-        cover_ended(compile->cover, diags);
+    Diags **parts = NEW_ARRAY(program->arena, Diags *, count);
+    for (size_t i = 0; i < count && fine; i++) {
+        Covering it = {compile->covers.items[i],
+                       parts[i] = count > 1 ? diags_part(program) : diags};
+        meter->steps_most = lesser(compile->steps_most, meter->steps + COVER_STEPS / count);
+        if (!arena_metered(program->arena, cover_metered, &it)) cover_ended(it.cover, it.diags);
+    }
+    if (fine && count > 1) targets_merge(diags, parts, &compile->cover_targets, &program->levels);
     meter->steps_most = most;
-    compile->cover = NULL;
+    compile->covers.count = compile->cover_targets.count = 0;
 }
+
+/* ---- targets --------------------------------------------------------------------------------- */
+
+/* Those that a check of the kernel takes; none: it names none that is known */
+static Targets targets_of(const PipecProgram *program, const char *kernel) {
+    Targets all = {0};
+    if (program->target != NULL)
+        vec_push(program->arena, &all, program->target);
+    else
+        targets_add(program->arena, program->ast, kernel, &all);
+    return all;
+}
+
+/* Checks the kernel for each of its targets, each with a share of the work that is left, in a
+ * scratch arena but for the first, whose program is the result. */
+static const Prog *check_targets_of(Compile *compile, Arena *arena, const char *kernel) {
+    PipecProgram *program = compile->program;
+    Meter *meter = arena_meter(program->arena);
+    Targets targets = targets_of(program, kernel);
+    size_t count = compile->options->check_only ? targets.count : 1;
+    compile->target = targets.count > 0 ? targets.items[0] : NULL;
+    if (count < 2) return check_kernel_of(compile, arena, kernel);
+    Diags *all = program->diags, **parts = NEW_ARRAY(program->arena, Diags *, count);
+    const Prog *first = NULL, *whole = NULL;
+    uint64_t most = meter->steps_most;
+    for (size_t t = 0; t < count; t++) {
+        Arena *own = t == 0 ? arena : arena_scratch(program->arena);
+        program->diags = parts[t] = diags_part(program);
+        parts[t]->shares = all;
+        compile->target = targets.items[t];
+        meter->steps_most = meter->steps + (most - meter->steps) / (count - t);
+        const Prog *prog = check_kernel_of(compile, own, kernel);
+        if (t == 0) first = prog, whole = program->whole;
+        if (t > 0) arena_free(own);
+        program->diags = all;
+    }
+    program->whole = whole;
+    targets_merge(all, parts, &targets, &program->levels);
+    return all->errors == 0 ? first : NULL;
+}
+
+/* Those of which a launch takes one: of the kernel, or of all variants that launches choose among,
+ * of the one that is compiled first */
+static void open_targets(PipecProgram *program) {
+    Targets all = {0};
+    if (program->target != NULL || program->kernel == NULL) return;
+    targets_add(program->arena, program->ast, program->kernel, &all);
+    for (size_t i = 0; i < program->kernel_count && program->open_kernel != NULL; i++)
+        if (check_is_named(program->kernels[i], program->open_kernel) &&
+            choice_has_statics(program, program->kernels[i]))
+            targets_add(program->arena, program->ast, program->kernels[i], &all);
+    if (all.count > 1) program->targets = all;
+}
+
+static void take_target(PipecProgram *program, const char *name) {
+    program->target = name != NULL ? target_by_name(name) : NULL;
+    if (name == NULL || program->target != NULL) return;
+    const char *names[32];
+    for (size_t i = 0; i < target_count && i < COUNT_OF(names); i++) names[i] = target_rows[i].name;
+    Diag *diag = diag_plain(program->diags, P0938, "there is no target `%s`", name);
+    const char *near = closest_name(name, names, target_count);
+    diag_note(program->diags, diag, "known targets: %s", targets_known(program->arena));
+    if (near != NULL) diag_help(program->diags, diag, "did you mean `%s`?", near);
+}
+
+/* ---- all kernels ----------------------------------------------------------------------------- */
 
 static size_t bytes_of(const PipecProgram *program, size_t kernel) {
     Span text = program->ast->kernels.items[kernel]->span;
@@ -484,7 +596,7 @@ static void check_each(Compile *compile) {
         meter->steps_most = lesser(compile->steps_most - a_byte * later, meter->steps + STEPS_MOST);
         Arena *scratch = arena_scratch(program->arena);
         cover_begin(compile, i);
-        (void)check_kernel_of(compile, scratch, program->kernels[i]);
+        (void)check_targets_of(compile, scratch, program->kernels[i]);
         cover_end(compile, i);
         arena_free(scratch);
     }
@@ -497,7 +609,7 @@ static void check(Compile *compile) {
     bool separate = program->diags->errors == before;
     if (program->kernel != NULL) {
         if (program->kernel_count == 1) cover_begin(compile, 0);
-        const Prog *prog = check_kernel_of(compile, program->arena, program->kernel);
+        const Prog *prog = check_targets_of(compile, program->arena, program->kernel);
         if (program->kernel_count == 1) cover_end(compile, 0);
         if (separate) program->prog = prog;
         return;
@@ -614,6 +726,7 @@ static void run_pipeline(Compile *compile) {
     const PipecOptions *options = compile->options;
     bool readable = get_text(compile);
     program_levels(program, options);
+    take_target(program, options->target);
     if (!readable || program->diags->errors > 0) return;
     program->names = names_new(program->arena);
     compile->names.arena = arena_scratch(program->arena);
@@ -628,6 +741,7 @@ static void run_pipeline(Compile *compile) {
     for (size_t i = 0; i < compile->words.count; i++) bind_static(compile, compile->words.items[i]);
     choose_variant(compile);
     take_statics(compile);
+    if (!options->check_only) open_targets(program);
     if (program->diags->errors > 0) return;
     set_limits(compile);
     check(compile);
@@ -737,7 +851,7 @@ static PipecProgram *with_variant(const PipecProgram *program, const PipecOption
     PipecOptions options;
     (void)size_read(&options, sizeof options, given);
     if (kernel == program->kernel || !check_is_named(kernel, program->open_kernel) ||
-        !choice_has_statics(program, kernel))
+        !targets_wanted(program, kernel) || !choice_has_statics(program, kernel))
         return NULL;
     return compile_text((Compile){.source = program->source, .given = &options, .prefer = kernel});
 }
@@ -774,6 +888,13 @@ PipecProgram *program_compile_source(const Source *source, const PipecOptions *o
     return compile_variants((Compile){.source = source, .given = options});
 }
 
+static void others_free(const PipecProgram *program) {
+    for (PipecProgram *next, *at = program->others; at != NULL; at = next) {
+        next = at->next_other;
+        pipec_program_free(at);
+    }
+}
+
 static void siblings_free(const PipecProgram *program) {
     if (program->siblings == NULL) return;
     for (const Sibling *next, *at = program->siblings->first; at != NULL; at = next) {
@@ -786,6 +907,7 @@ static void siblings_free(const PipecProgram *program) {
 
 PIPEC_API void pipec_program_free(PipecProgram *program) {
     if (program == NULL) return;
+    others_free(program);
     siblings_free(program);
     arena_free(program->family_arena);
     pthread_mutex_destroy(&program->lock);

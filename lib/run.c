@@ -5,7 +5,7 @@
 #include "lib/machine.h"
 #include "lib/private.h"
 
-#include "runtime/runtime.h"
+#include "lib/targets.h"
 
 #include <math.h>
 #include <string.h>
@@ -369,7 +369,6 @@ static const char *no_gpu(PipecRun *run, RuntimeLack lack, const char *why) {
 /* Opens a GPU if one is wanted. True: continue, on the GPU if run->runtime is set, otherwise on
  * the emulator. */
 static bool choose_device(PipecRun *run, const PipecExecuteOptions *options) {
-    const Manifest *manifest = run->program->manifest;
     RuntimeLack lack = RUNTIME_FINE;
     const char *why = NULL;
     bool scheduled = options->schedules != 0 || options->schedule != 0;
@@ -380,8 +379,7 @@ static bool choose_device(PipecRun *run, const PipecExecuteOptions *options) {
                    "cannot run on a GPU: only the emulator can choose a schedule");
         return false;
     }
-    run->runtime = runtime_open(run->arena, options->device - 1, manifest->target,
-                                manifest->ptx_major, manifest->ptx_minor, &lack, &why);
+    run->runtime = targets_open(run->arena, run->program, options->device - 1, &lack, &why);
     if (run->runtime != NULL) return true;
     run->info.no_gpu = no_gpu(run, lack, why);
     if (options->where == PIPEC_ON_ANY && options->device == 0) return true;

@@ -7,7 +7,7 @@
 #include "lib/fixed.h"
 #include "lib/machine.h"
 #include "lib/serve.h"
-#include "runtime/runtime.h"
+#include "lib/targets.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -40,7 +40,8 @@ struct PipecTune {
     PipecTuneOptions options;
     const PipecTuneOptions *unsized; /* the caller's, if they cannot be read; otherwise NULL */
     Words words;                     /* its values and numbers */
-    PipecProgram *base;              /* compiled with the statics' own values, which need not fit */
+    PipecProgram *compiled;          /* with the statics' own values, which need not fit */
+    PipecProgram *base;              /* that, or that for the target of the device */
     PipecProgram *other;             /* a candidate that can be built, if `base` cannot */
     const PipecProgram *lead;        /* that of them whose parameters are read; NULL: none */
     const Family *family;
@@ -111,6 +112,24 @@ static bool progress(const PipecTune *tune, const char *what, size_t done, size_
 
 /* ---- candidates ------------------------------------------------------------------------------ */
 
+static bool report_no_device(PipecTune *tune, const char *why) {
+    Diag *diag = diag_plain(tune->diags, P0800, "no GPU can be used: %s", why);
+    diag_note(tune->diags, diag, "tuning measures times, which the emulator cannot give");
+    return fail(tune, PIPEC_UNUSABLE);
+}
+
+/* What was compiled, for the target of the device if one is to be measured; NULL: none fits */
+static PipecProgram *for_device(PipecTune *tune) {
+    RuntimeLack lack;
+    const char *why;
+    if (tune->machine != NULL) return tune->compiled;
+    PipecProgram *found =
+        targets_on(tune->compiled, tune->options.device - 1, tune->arena, &lack, &why);
+    if (found == NULL && why == NULL) arena_fail(tune->arena);
+    if (found == NULL) report_no_device(tune, why);
+    return found;
+}
+
 /* Compiles with the file's own values; an error may concern only these values. */
 static bool open_base(PipecTune *tune) {
     PipecOptions options = {.size = sizeof options,
@@ -123,10 +142,12 @@ static bool open_base(PipecTune *tune) {
                             .accepted_count = tune->options.accepted_count,
                             .folder = tune->options.folder,
                             .files = tune->options.files,
-                            .file_count = tune->options.file_count};
-    PipecProgram *base = pipec_compile_file(tune->path, &options);
-    if (base == NULL) arena_fail(tune->arena);
-    tune->base = base;
+                            .file_count = tune->options.file_count,
+                            .target = tune->options.target};
+    tune->compiled = pipec_compile_file(tune->path, &options);
+    if (tune->compiled == NULL) arena_fail(tune->arena);
+    PipecProgram *base = tune->base = for_device(tune);
+    if (base == NULL) return false;
     tune->diags->source = base->source;
     bool named = base->kernel != NULL && base->ast != NULL;
     if (named && base->status != PIPEC_UNUSABLE) return true;
@@ -372,11 +393,7 @@ static bool open_device(PipecTune *tune) {
     const char *why = NULL;
     tune->runtime = runtime_open(tune->arena, tune->options.device - 1, manifest->target,
                                  manifest->ptx_major, manifest->ptx_minor, &lack, &why);
-    if (tune->runtime == NULL) {
-        Diag *diag = diag_plain(tune->diags, P0800, "no GPU can be used: %s", why);
-        diag_note(tune->diags, diag, "tuning measures times, which the emulator cannot give");
-        return fail(tune, PIPEC_UNUSABLE);
-    }
+    if (tune->runtime == NULL) return report_no_device(tune, why);
     tune->bench = runtime_bench_new(tune->arena, tune->runtime);
     runtime_bench_limit(tune->bench, tune->options.limit > 0 ? tune->options.limit : LIMIT);
     const char *device = runtime_device_name(tune->runtime);
@@ -693,7 +710,7 @@ PIPEC_API void pipec_tune_free(PipecTune *tune) {
     launch_free(tune->data);
     for (size_t i = 0; i < tune->count; i++) pipec_program_free(tune->trials[i].program);
     pipec_program_free(tune->other);
-    pipec_program_free(tune->base);
+    pipec_program_free(tune->compiled);
     arena_free(tune->arena);
 }
 

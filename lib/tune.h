@@ -18,8 +18,8 @@ const char *choice_source(Arena *arena, const PipecProgram *program);
 const char **choice_given(Arena *arena, const PipecProgram *program);
 /* True if all of them are statics of the kernel */
 bool choice_has_statics(const PipecProgram *program, const char *kernel);
-/* The same text and options as those of a program, with `words` for the statics;
- * NULL: memory ran out */
+/* The same text and options as those of a program, for its target if the kernel has it, with
+ * `words` for the statics; NULL: memory ran out */
 PipecProgram *program_again(const PipecProgram *program, const char *kernel,
                             const char *const *words, size_t count);
 

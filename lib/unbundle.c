@@ -1,6 +1,7 @@
 /* lib: a program from a bundle. Its family is what the bundle holds: launches choose among it by
  * the manifests, as they would by the source. */
 #include "lib/bundle.h"
+#include "lib/targets.h"
 
 #include "launch/pack.h"
 #include "util/json.h"
@@ -16,6 +17,7 @@
 typedef struct Unbundling {
     PipecProgram *program; /* the first candidate; before it is known, one for errors */
     const char *folder;
+    const char *target; /* of the candidates that are taken; NULL: that of the first */
     const PipecOptions *options;
     Arena *words;
     const JsonValue *index;
@@ -118,6 +120,14 @@ static bool add_candidate(Unbundling *it, Arena *arena, const JsonValue *row,
     return true;
 }
 
+/* Whether the candidate is for the target that is taken. Notes its target. */
+static bool is_taken(Unbundling *it, const Candidate *candidate) {
+    const Target *target = target_by_name(candidate->manifest->target);
+    Targets *all = &it->program->targets;
+    if (target != NULL && !targets_has(all, target)) vec_push(it->program->arena, all, target);
+    return strcmp(candidate->manifest->target, it->program->manifest->target) == 0;
+}
+
 static size_t count_list(const JsonValue *at) {
     size_t count = 0;
     for (; at != NULL; at = at->next) count++;
@@ -155,9 +165,10 @@ static bool attach(Unbundling *it) {
                        .key = {.source = "", .given = ""}};
     for (; row != NULL; row = row->next) {
         BundlePiece *piece = &bundle->pieces[family->count];
-        Candidate *candidate = &family->items[family->count++];
+        Candidate *candidate = &family->items[family->count];
         if (!read_piece(it, arena, row, piece) || !add_candidate(it, arena, row, piece, candidate))
             return false;
+        family->count += is_taken(it, candidate);
     }
     if (!read_sizes(it, bundle)) return false;
     family_finish(family);
@@ -185,33 +196,46 @@ static void refuse(Unbundling *it) {
     program_finish(program);
 }
 
+/* The first candidate, or the first for the target, becomes it->made; false: it->why */
+static bool make_first(Unbundling *it) {
+    BundlePiece piece;
+    const JsonValue *row = list_in(it->index, "candidates");
+    for (; row != NULL && read_piece(it, it->program->arena, row, &piece); row = row->next) {
+        it->made = program_of(&piece, it->options);
+        if (it->made == NULL) arena_fail(it->program->arena);
+        const Manifest *manifest = it->made->manifest;
+        if (manifest != NULL && (it->target == NULL || strcmp(manifest->target, it->target) == 0))
+            return true;
+        const char *fault = program_fault(it->words, it->made);
+        it->why = manifest != NULL ? arena_printf(it->words, "it has none for %s", it->target)
+                  : fault != NULL  ? fault
+                                   : "its first candidate cannot be read";
+        pipec_program_free(it->made);
+        it->made = NULL;
+        if (manifest == NULL) return false;
+    }
+    return false;
+}
+
 /* The program is that of the first candidate. */
 static void begin(void *data) {
     Unbundling *it = data;
-    BundlePiece first;
-    if (!read_index(it) ||
-        !read_piece(it, it->program->arena, list_in(it->index, "candidates"), &first)) {
-        refuse(it);
-        return;
-    }
-    it->made = program_of(&first, it->options);
-    if (it->made == NULL) arena_fail(it->program->arena);
-    if (it->made->manifest != NULL) return;
-    const char *fault = program_fault(it->words, it->made);
-    it->why = fault != NULL ? fault : "its first candidate cannot be read";
-    pipec_program_free(it->made);
-    it->made = NULL;
-    refuse(it);
+    if (!read_index(it) || !make_first(it)) refuse(it);
 }
 
 static void finish(void *data) {
     Unbundling *it = data;
     if (it->program->manifest != NULL && !attach(it)) refuse(it);
+    if (it->target != NULL) it->program->targets.count = 0; /* it is chosen */
 }
 
-PIPEC_API PipecProgram *pipec_program_from_bundle(const char *folder, const PipecOptions *options) {
+static PipecProgram *unbundle(const char *folder, const char *target, const PipecOptions *options) {
     PipecProgram *start = program_new();
-    Unbundling it = {.program = start, .folder = folder, .options = options, .words = arena_new()};
+    Unbundling it = {.program = start,
+                     .folder = folder,
+                     .target = target,
+                     .options = options,
+                     .words = arena_new()};
     bool fine = start != NULL && it.words != NULL && attempt(start->arena, begin, &it);
     if (fine && it.made != NULL) {
         pipec_program_free(start);
@@ -224,6 +248,22 @@ PIPEC_API PipecProgram *pipec_program_from_bundle(const char *folder, const Pipe
     if (fine) return it.program;
     pipec_program_free(it.program);
     return NULL;
+}
+
+PIPEC_API PipecProgram *pipec_program_from_bundle(const char *folder, const PipecOptions *given) {
+    PipecOptions options;
+    bool read = size_read(&options, sizeof options, given);
+    return unbundle(folder, read ? options.target : NULL, given);
+}
+
+PipecProgram *bundle_for(const PipecProgram *program, const char *target) {
+    PipecOptions options = {.size = sizeof options,
+                            .name = program->source->name,
+                            .denied = program->denied,
+                            .denied_count = program->denied_count,
+                            .loaded_most = program->loaded_most,
+                            .patience = program->patience};
+    return unbundle(program->bundle->folder, target, &options);
 }
 
 bool bundle_lacks(const Bundle *bundle, const Manifest *manifest, const int64_t *symbols) {

@@ -492,12 +492,18 @@ static void fn(Printer *p, const AstItem *item) {
     body(p, item->fn.body);
 }
 
+static void targets(Printer *p, const AstItem *item) {
+    for (size_t i = 0; i < item->kernel.targets.count; i++) {
+        str_add(p->out, i > 0 ? ", " : " for ");
+        name(p->out, item->kernel.targets.items[i]);
+    }
+}
+
 static void kernel(Printer *p, const AstItem *item) {
     line(p);
     str_add(p->out, "kernel ");
     name(p->out, item->kernel.name);
-    str_add(p->out, " for ");
-    name(p->out, item->kernel.target);
+    targets(p, item);
     str_char(p->out, '\n');
     p->indent++;
     params(p, &item->kernel.params);
@@ -509,7 +515,7 @@ static void variant(Printer *p, const AstItem *item) {
     line(p);
     str_add(p->out, "variant ");
     name(p->out, item->kernel.name);
-    if (item->kernel.target.text) str_printf(p->out, " for %s", item->kernel.target.text);
+    targets(p, item);
     str_char(p->out, '\n');
     p->indent++;
     items(p, &item->kernel.items);

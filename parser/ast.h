@@ -425,7 +425,7 @@ struct AstItem {
         struct {
             AstName name;
             AstParams params;
-            AstName target; /* of a variant, without text: that of the kernel */
+            AstNames targets; /* of a variant, none: those of the kernel */
             AstItems items;
             Span close;
             AstName variant; /* of a unit of Ast.kernels; text NULL: the kernel has none */

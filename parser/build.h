@@ -130,12 +130,12 @@ const char *text_in_quotes(Parse *p, const char *before, Span span);
 AstItem *make_item(Parse *p, AstItemKind kind, Span span);
 /* Ends the item: the next one may report its depth again */
 void add_item(Parse *p, AstItems *items, AstItem *item);
-/* Gives a kernel of which only the body is known its name, parameters and target; target.text
- * may be NULL */
+/* Gives a kernel of which only the body is known its name, parameters and targets; NULL: it has
+ * none */
 /* A variant from its items and its head */
 AstItem *name_variant(AstItem *variant, Span span, const AstItem *head);
 AstItem *name_kernel(AstItem *kernel, Span span, Span head, AstName name, const AstParams *params,
-                     AstName target);
+                     const AstNames *targets);
 /* `text` has quotes, which are no part of the path */
 AstItem *make_include(Parse *p, Span span, Span text);
 AstConst *make_const(Parse *p, Span span, AstName name, Sized value);

@@ -38,12 +38,12 @@ void add_item(Parse *p, AstItems *items, AstItem *item) {
 }
 
 AstItem *name_kernel(AstItem *kernel, Span span, Span head, AstName name, const AstParams *params,
-                     AstName target) {
+                     const AstNames *targets) {
     kernel->span = span;
     kernel->head = head;
     kernel->kernel.name = name;
     kernel->kernel.params = *params;
-    kernel->kernel.target = target;
+    if (targets) kernel->kernel.targets = *targets;
     return kernel;
 }
 
@@ -52,7 +52,7 @@ AstItem *name_variant(AstItem *variant, Span span, const AstItem *head) {
     variant->span = span;
     variant->head = head->span;
     variant->kernel.name = head->kernel.name;
-    variant->kernel.target = head->kernel.target;
+    variant->kernel.targets = head->kernel.targets;
     return variant;
 }
 

@@ -22,13 +22,13 @@ item:
 body_item:
     fn_head block           { $$ = $fn_head; $$->span = @$; $$->fn.body = $block; }
   | "fn" error block        { yyerrok; $$ = make_item(p, AST_ITEM_FN, @$); $$->fn.body = $block; }
-  | "kernel" name "(" params ")" "for" word[target] kernel_body {
-        Span head = span_join(@1, @target);
-        $$ = name_kernel($kernel_body, @$, head, $name, $params, AT($target, @target));
+  | "kernel" name "(" params ")" "for" names[targets] kernel_body {
+        Span head = span_join(@1, @targets);
+        $$ = name_kernel($kernel_body, @$, head, $name, $params, $targets);
     }
   | "kernel" name "(" params ")" kernel_body {
         report_no_target(p, span_end(@5));
-        $$ = name_kernel($kernel_body, @$, span_join(@1, @5), $name, $params, NO_NAME);
+        $$ = name_kernel($kernel_body, @$, span_join(@1, @5), $name, $params, NULL);
     }
   | "kernel" error kernel_body { yyerrok; $$ = $kernel_body; $$->span = @$; $$->head = @1; }
   ;
@@ -166,16 +166,16 @@ closed_kernel_item:
   | "variant" error kernel_body { yyerrok; $$ = $kernel_body; $$->kind = AST_ITEM_VARIANT; }
   ;
 
-/* Its name, and a target other than that of the kernel */
+/* Its name, and targets other than those of the kernel */
 variant_head:
     "variant" name {
         $$ = make_item(p, AST_ITEM_VARIANT, @$);
         $$->kernel.name = $name;
     }
-  | "variant" name "for" word[target] {
+  | "variant" name "for" names[targets] {
         $$ = make_item(p, AST_ITEM_VARIANT, @$);
         $$->kernel.name = $name;
-        $$->kernel.target = AT($target, @target);
+        $$->kernel.targets = *$targets;
     }
   ;
 

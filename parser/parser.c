@@ -19,7 +19,7 @@ static AstItem *unit_of(Arena *arena, const AstItem *kernel, const AstItem *vari
     unit->span = variant->span;
     unit->head = variant->head;
     unit->kernel.variant = variant->kernel.name;
-    if (variant->kernel.target.text) unit->kernel.target = variant->kernel.target;
+    if (variant->kernel.targets.count) unit->kernel.targets = variant->kernel.targets;
     unit->kernel.items = (AstItems){0};
     add_items(arena, &unit->kernel.items, &kernel->kernel.items);
     add_items(arena, &unit->kernel.items, &variant->kernel.items);

@@ -322,8 +322,8 @@ typedef struct Prog {
     Span unit;           /* all of the variant, or of the kernel */
     Span span;           /* of the kernel's head */
     const Target *target;
-    Span target_span;
-    uint32_t lacks; /* capabilities whose lack was reported */
+    Span target_span; /* hi 0: the kernel does not name it */
+    uint32_t lacks;   /* capabilities whose lack was reported */
     VEC(Constant) constants;
     VEC(Symbol) symbols;
     VEC(Param) params;

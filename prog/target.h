@@ -34,6 +34,7 @@ extern const Target target_rows[];
 extern const size_t target_count;
 const Target *target_by_name(const char *name); /* NULL: there is none */
 const Target *target_default(void);             /* sm_90a: stands for one that is not known */
+const char *targets_known(Arena *arena);        /* all of them, as below */
 /* "`sm_90` and `sm_90a`": the targets for which wanted(target, what) is true */
 const char *targets_listed(Arena *arena, bool (*wanted)(const Target *, int what), int what);
 /* Reports that the target lacks a capability, with the targets that have it. Once per kernel:

@@ -39,6 +39,13 @@ const char *targets_listed(Arena *arena, bool (*wanted)(const Target *, int), in
     return text.length ? text.text : "none";
 }
 
+static bool any(const Target *row, int what) {
+    (void)row, (void)what;
+    return true;
+}
+
+const char *targets_known(Arena *arena) { return targets_listed(arena, any, 0); }
+
 static bool has(const Target *target, int capability) { return target->has[capability]; }
 
 Diag *target_lacks(Arena *arena, Diags *diags, Prog *prog, Capability capability, Span span) {
@@ -46,7 +53,11 @@ Diag *target_lacks(Arena *arena, Diags *diags, Prog *prog, Capability capability
     prog->lacks |= 1u << capability;
     Diag *diag = diag_at(diags, P0507, span, "`%s` has no %s", prog->target->name,
                          capability_words[capability]);
-    diag_label(diags, diag, prog->target_span, "the target");
+    if (prog->target_span.hi > 0)
+        diag_label(diags, diag, prog->target_span, "the target");
+    else
+        diag_note(diags, diag, "`%s` was given in the place of the kernel's targets",
+                  prog->target->name);
     diag_note(diags, diag, "available on %s", targets_listed(arena, has, (int)capability));
     return diag;
 }

@@ -56,12 +56,21 @@ static const char *capability_text(Arena *arena, const char *target) {
     return arena_printf(arena, "%s %ld.%ld", which, number / 10, number % 10);
 }
 
+/* Of targets that a device can run, that with the largest number is the best: the newest one, and
+ * of one generation that of the exact architecture, then that of the family. */
+static long merit(const char *target) {
+    char *suffix;
+    long number = strtol(target + 3, &suffix, 10);
+    return 3 * number + (suffix[0] == 'a' ? 2 : suffix[0] == 'f' ? 1 : 0);
+}
+
 /* ---- opening --------------------------------------------------------------------------------- */
 
 typedef struct Opening {
     Arena *arena;
     Driver driver;
-    const char *target;
+    const RuntimeTarget *targets;
+    int count; /* of them */
     int ordinal;
     int found;        /* index of the selected device */
     int major, minor; /* its compute capability */
@@ -119,9 +128,22 @@ static bool inspect_device(Opening *opening, int i, bool *fits, Str *list) {
     if (error != DRIVER_SUCCESS) return call_failed(opening, error, "the query of a device");
     str_printf(list, "%sdevice %d is %s (%d.%d)", list->length > 0 ? ", " : "", i, name, major,
                minor);
-    *fits = capable(opening->target, major, minor);
+    *fits = false;
+    for (int t = 0; t < opening->count; t++)
+        *fits = *fits || capable(opening->targets[t].name, major, minor);
     opening->major = major, opening->minor = minor;
     return true;
+}
+
+/* "sm_90a, which needs compute capability exactly 9.0, or sm_80, which .." */
+static const char *wanted_text(const Opening *opening) {
+    Str text = str_new(opening->arena);
+    for (int t = 0; t < opening->count; t++) {
+        const char *name = opening->targets[t].name;
+        str_printf(&text, "%s%s, which needs compute capability %s", t > 0 ? ", or " : "", name,
+                   capability_text(opening->arena, name));
+    }
+    return text.text;
 }
 
 static bool choose_device(Opening *opening) {
@@ -143,17 +165,15 @@ static bool choose_device(Opening *opening) {
     if (opening->ordinal >= count)
         return lacks(opening, RUNTIME_WRONG_DEVICE, "device %d does not exist: %s",
                      opening->ordinal, list.text);
-    const char *wanted = capability_text(opening->arena, opening->target);
+    const char *wanted = wanted_text(opening);
     if (opening->ordinal >= 0)
-        return lacks(opening, RUNTIME_WRONG_DEVICE,
-                     "device %d cannot run %s, which needs compute capability %s: %s",
-                     opening->ordinal, opening->target, wanted, list.text);
-    return lacks(opening, RUNTIME_WRONG_DEVICE,
-                 "no device can run %s, which needs compute capability %s: %s", opening->target,
-                 wanted, list.text);
+        return lacks(opening, RUNTIME_WRONG_DEVICE, "device %d cannot run %s: %s", opening->ordinal,
+                     wanted, list.text);
+    return lacks(opening, RUNTIME_WRONG_DEVICE, "no device can run %s: %s", wanted, list.text);
 }
 
-static bool driver_reads(Opening *opening, int ptx_major, int ptx_minor) {
+static bool driver_reads(Opening *opening, const RuntimeTarget *target) {
+    int ptx_major = target->ptx_major, ptx_minor = target->ptx_minor;
     int version = 0, needed = version_needed(ptx_major, ptx_minor);
     DriverError error = opening->driver.version(&version);
     if (error != DRIVER_SUCCESS) return call_failed(opening, error, "cuDriverGetVersion");
@@ -205,10 +225,10 @@ static Runtime *take_device(Opening *opening) {
 
 Runtime *runtime_open(Arena *arena, int ordinal, const char *target, int ptx_major, int ptx_minor,
                       RuntimeLack *lack, const char **why) {
-    Opening opening = {.arena = arena, .target = target, .ordinal = ordinal, .lack = RUNTIME_FINE};
+    RuntimeTarget only = {target, ptx_major, ptx_minor};
+    Opening opening = {.arena = arena, .targets = &only, .count = 1, .ordinal = ordinal};
     Runtime *runtime = NULL;
-    if (open_library(&opening) && choose_device(&opening) &&
-        driver_reads(&opening, ptx_major, ptx_minor))
+    if (open_library(&opening) && choose_device(&opening) && driver_reads(&opening, &only))
         runtime = take_device(&opening);
     if (runtime == NULL) driver_close(&opening.driver);
     *lack = opening.lack;
@@ -218,17 +238,44 @@ Runtime *runtime_open(Arena *arena, int ordinal, const char *target, int ptx_maj
 
 bool runtime_find(Arena *arena, int ordinal, const char *target, int ptx_major, int ptx_minor,
                   DeviceFacts *facts) {
-    Opening opening = {.arena = arena, .target = target, .ordinal = ordinal, .lack = RUNTIME_FINE};
+    RuntimeTarget only = {target, ptx_major, ptx_minor};
+    Opening opening = {.arena = arena, .targets = &only, .count = 1, .ordinal = ordinal};
     char name[256] = "";
     int device;
     bool found = open_library(&opening) && choose_device(&opening) &&
-                 driver_reads(&opening, ptx_major, ptx_minor) &&
+                 driver_reads(&opening, &only) &&
                  opening.driver.device_get(&device, opening.found) == DRIVER_SUCCESS &&
                  opening.driver.device_name(name, sizeof name - 1, device) == DRIVER_SUCCESS &&
                  read_facts(&opening.driver, device, facts) == DRIVER_SUCCESS;
     driver_close(&opening.driver);
     facts->name = arena_copy(arena, name, strlen(name));
     return found;
+}
+
+/* One whose PTX the driver cannot read is the best only if there is no other: it is reported when
+ * it is opened. */
+static int best_target(Opening *opening) {
+    int best = -1;
+    bool best_read = false;
+    for (int t = 0; t < opening->count; t++) {
+        const RuntimeTarget *target = &opening->targets[t];
+        if (!capable(target->name, opening->major, opening->minor)) continue;
+        bool read = driver_reads(opening, target);
+        bool newer = best < 0 || merit(target->name) > merit(opening->targets[best].name);
+        if (best >= 0 && (read != best_read ? best_read : !newer)) continue;
+        best = t, best_read = read;
+    }
+    return best;
+}
+
+int runtime_pick(Arena *arena, int ordinal, const RuntimeTarget *targets, int count,
+                 RuntimeLack *lack, const char **why) {
+    Opening opening = {.arena = arena, .targets = targets, .count = count, .ordinal = ordinal};
+    int best = open_library(&opening) && choose_device(&opening) ? best_target(&opening) : -1;
+    driver_close(&opening.driver);
+    *lack = best < 0 ? opening.lack : RUNTIME_FINE;
+    *why = opening.why;
+    return best;
 }
 
 void runtime_close(Runtime *runtime) {

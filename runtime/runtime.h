@@ -26,6 +26,18 @@ typedef enum RuntimeLack {
  * releases it and the primary context. */
 Runtime *runtime_open(Arena *arena, int ordinal, const char *target, int ptx_major, int ptx_minor,
                       RuntimeLack *lack, const char **why);
+
+/* A target that a kernel has code for, and the version of its PTX */
+typedef struct RuntimeTarget {
+    const char *name;
+    int ptx_major, ptx_minor;
+} RuntimeTarget;
+
+/* The one of the targets that is the best for device `ordinal` (-1: the first that can run any of
+ * them): the newest, and of one generation that of the exact architecture; one whose PTX the driver
+ * reads before the others. -1 on failure, with *lack and *why as above. */
+int runtime_pick(Arena *arena, int ordinal, const RuntimeTarget *targets, int count,
+                 RuntimeLack *lack, const char **why);
 void runtime_close(Runtime *runtime);
 /* The device that runtime_open would open, without opening it; false: there is none */
 bool runtime_find(Arena *arena, int ordinal, const char *target, int ptx_major, int ptx_minor,

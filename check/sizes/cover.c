@@ -30,16 +30,18 @@ typedef struct Part {
 struct Cover {
     Arena *arena;
     const AstItem *kernel; /* with its variants */
-    Prog shared;           /* symbols and parameters of all combinations */
+    const Target *target;
+    Prog shared; /* symbols and parameters of all combinations */
     VEC(Condition) conditions;
     VEC(Part) parts;
     VEC(Numbers) allowed; /* by the conditions outside of variants, which may depend on statics */
     const char *unknown;  /* why nothing can be said; NULL: it can */
 };
 
-Cover *cover_new(Arena *arena, const Ast *ast, const char *unit) {
+Cover *cover_new(Arena *arena, const Ast *ast, const char *unit, const Target *target) {
     Cover *cover = NEW(arena, Cover);
     cover->arena = arena;
+    cover->target = target;
     for (size_t i = 0; i < ast->items.count; i++) {
         const AstItem *item = ast->items.items[i];
         if (item->kind == AST_ITEM_KERNEL && item->kernel.name.text &&
@@ -176,8 +178,7 @@ static bool is_of_width(const Precondition *one) {
 void cover_add(Cover *cover, const Prog *prog) {
     Numbers needs = {0}, allowed = {0};
     /* a variant for another target takes no sizes of a launch on this one */
-    const char *target = cover->kernel->kernel.target.text;
-    if (!prog->target || !target || strcmp(prog->target->name, target) != 0) return;
+    if (prog->target != cover->target) return;
     add_params(cover, prog, &needs);
     for (size_t i = 0; i < prog->preconditions.count; i++) {
         const Precondition *one = &prog->preconditions.items[i];

@@ -11,7 +11,8 @@
  *     init=N          cuInit fails with error N: 100 no device, 803 driver mismatch, ...
  *     devices=N       there are N devices, also 0
  *     shared=N        most bytes of shared memory of a block
- *     capability=M.m  of all devices: 8.0 is older than sm_90a, 12.0 newer
+ *     capability=M.m  of all devices: 8.0 is older than sm_90a, 12.0 newer; 8.0:9.0:10.0: of each
+ *                     device, the last one of all that follow
  *     driver=N        cuDriverGetVersion: 11080, 12030, ...
  *     memory=BYTES    of the device
  *     jit             the PTX is rejected, with a log in the form of ptxas, which names line `line`
@@ -209,12 +210,20 @@ DriverError standin_device_name(char *name, int length, int device) {
     return 0;
 }
 
+static void capability_of(int device, int *major, int *minor) {
+    const char *at = option("capability");
+    for (int i = 0; at != NULL && i < device; i++) {
+        size_t length = strcspn(at, ":,");
+        if (at[length] != ':') break;
+        at += length + 1;
+    }
+    if (at != NULL) sscanf(at, "%d.%d", major, minor);
+}
+
 DriverError standin_device_attribute(int *value, unsigned attribute, int device) {
     BEGIN("cuDeviceGetAttribute");
-    (void)device;
-    const char *capability = option("capability");
     int major = 9, minor = 0;
-    if (capability != NULL) sscanf(capability, "%d.%d", &major, &minor);
+    capability_of(device, &major, &minor);
     *value = attribute == 13   ? 1980000 /* kHz */
              : attribute == 16 ? 4
              : attribute == 36 ? 2619000 /* kHz */
@@ -286,7 +295,15 @@ static void count_only(const void *block) {
 typedef struct Module {
     int launching; /* threads that are in cuLaunchKernelEx */
     bool unloaded, captured;
+    char target[16];
 } Module;
+
+/* The target of a text; "": it is a cubin */
+static void note_target(Module *module, const char *image) {
+    const char *at = image[0] != 0x7f ? strstr(image, "\n.target ") : NULL;
+    if (at != NULL) sscanf(at, "\n.target %15s", module->target);
+    memcpy(standin.loaded, module->target, sizeof standin.loaded);
+}
 
 static void set_log(unsigned count, const unsigned *options, void **values, unsigned which,
                     const char *text) {
@@ -338,6 +355,7 @@ DriverError standin_module_load(DriverModule *module, const void *image, unsigne
     set_log(count, options, values, 3, log);
     if (standin.load_milliseconds > 0) usleep((useconds_t)standin.load_milliseconds * 1000);
     *module = (DriverModule)(void *)calloc(1, sizeof(Module));
+    note_target((Module *)(void *)*module, image);
     count_only(*module);
     COUNT(modules, 1);
     COUNT(loads, 1);
@@ -544,6 +562,7 @@ DriverError standin_launch(const struct CUlaunchConfig_st *given, DriverFunction
     COUNT(launches, 1);
     Module *module = (Module *)(void *)function;
     __atomic_add_fetch(&module->launching, 1, __ATOMIC_SEQ_CST);
+    memcpy(standin.launched, module->target, sizeof standin.launched);
     if (config->stream != NULL && standin.captures != 0)
         __atomic_store_n(&module->captured, true, __ATOMIC_SEQ_CST);
     DriverError error = launch(config, parameters);

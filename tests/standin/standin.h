@@ -18,8 +18,9 @@ typedef struct Standin {
     int pushed, pushes;
     /* tensor maps encoded so far */
     int encoded;
-    int launches; /* so far */
-    int loads;    /* of modules, so far */
+    int launches;                  /* so far */
+    int loads;                     /* of modules, so far */
+    char loaded[16], launched[16]; /* target of the last module: "sm_90a"; "": a cubin */
     /* launches of modules that were unloaded, and modules that were unloaded during a launch, or
      * although a graph refers to them: so far, and always a fault */
     int stale;

@@ -22,10 +22,10 @@ static Run elaborated(const char *source, const StaticValue *statics, size_t cou
     const Source *text = source_new(run.arena, "unit.pipe", source, strlen(source));
     run.diags = diags_new(run.arena, text);
     Ast *ast = parser_parse(run.arena, names, text, run.diags);
+    Settings given = {.statics = statics, .count = count};
     for (size_t i = 0; i < ast->items.count; i++)
         if (ast->items.items[i]->kind == AST_ITEM_KERNEL)
-            run.prog =
-                elaborate(run.arena, names, ast, ast->items.items[i], statics, count, run.diags);
+            run.prog = elaborate(run.arena, names, ast, ast->items.items[i], &given, run.diags);
     Str out = str_new(run.arena);
     str_add(&out, "");
     if (run.prog) prog_print(run.prog, run.arena, &out);

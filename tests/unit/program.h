@@ -26,7 +26,7 @@ static inline Prog *program_elaborated(Arena *arena, const char *text) {
     Diags *diags = diags_new(arena, source);
     Ast *ast = parser_parse(arena, names, source, diags);
     const AstItem *kernel = ast->items.count ? ast->items.items[ast->items.count - 1] : NULL;
-    Prog *prog = diags->errors ? NULL : elaborate(arena, names, ast, kernel, NULL, 0, diags);
+    Prog *prog = diags->errors ? NULL : elaborate(arena, names, ast, kernel, &(Settings){0}, diags);
     if (prog && !diags->errors) return prog;
     Str out = str_new(arena);
     diags_finish(diags);
