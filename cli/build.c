@@ -19,6 +19,9 @@ typedef struct Build {
     Texts denied, accepted;
     PipecProgram *program;
     PipecProgram *asked; /* without sizes, if these chose `program` */
+    const char *target;  /* NULL: that of the kernel */
+    bool several;        /* `target` is one of several, which the names of the files tell */
+    const PipecDiagnostics *said; /* of the target before; NULL: there is none */
     PipecChoice choice;
     /* seconds: CPU time to PTX, wall clock in ptxas */
     double compiled, assembled;
@@ -44,6 +47,15 @@ static char *with_ending(const char *path, const char *ending) {
     if (name == NULL) return NULL;
     memcpy(name, path, stem);
     memcpy(name + stem, ending, strlen(ending) + 1);
+    return name;
+}
+
+/* `path` with ".sm_90a" before its ending; NULL: no memory */
+static char *with_target(const char *path, const char *target) {
+    const char *dot = strrchr(path, '.');
+    size_t bytes = strlen(path) + strlen(target) + 2;
+    char *name = malloc(bytes);
+    if (name != NULL) snprintf(name, bytes, "%.*s.%s%s", (int)(dot - path), path, target, dot);
     return name;
 }
 
@@ -142,6 +154,11 @@ static bool no_files(const Build *build) {
  * none. False: no memory */
 static bool name_files(const Build *build, char **out, char **json) {
     *out = build->out != NULL ? strdup(build->out) : default_out(build->words.file);
+    if (build->several && *out != NULL) {
+        char *one = with_target(*out, build->target);
+        free(*out);
+        *out = one;
+    }
     *json = *out != NULL && build->emit == NULL ? with_ending(*out, ".json") : NULL;
     return *out != NULL && (*json != NULL || build->emit != NULL);
 }
@@ -221,7 +238,8 @@ static void print_choice(const Build *build) {
             choice->limit != NULL ? choice->machine : "");
 }
 
-static int build_all(Build *build) {
+/* Compiles for build->target. False: no memory */
+static bool compile(Build *build) {
     bool early = build->emit != NULL && !form_named(build->emit)->generated;
     PipecOptions options = {.size = sizeof options,
                             .folder = build->folder,
@@ -235,15 +253,27 @@ static int build_all(Build *build) {
                             .accepted_count = build->accepted.count,
                             .watchdog = build->watchdog,
                             .invariant = build->invariant,
+                            .target = build->target,
                             .check_only = early};
     double begun = seconds(CLOCK_PROCESS_CPUTIME_ID);
     build->program = pipec_compile_file(build->words.file, &options);
     if (build->program == NULL || (!early && has_sizes(build) && !choose(build, options)))
-        return out_of_memory();
+        return false;
     build->compiled = seconds(CLOCK_PROCESS_CPUTIME_ID) - begun;
+    return true;
+}
+
+/* What another target has said is not repeated. */
+static void say_new(const Build *build, const PipecDiagnostics *diagnostics) {
+    bool same = build->said != NULL && strcmp(pipec_diagnostics_text(build->said),
+                                              pipec_diagnostics_text(diagnostics)) == 0;
+    if (!same) say_diagnostics(diagnostics, build->format);
+}
+
+static int write_program(Build *build) {
     int status = (int)pipec_program_status(build->program);
     int emitted = build->emit != NULL ? emit(build) : PIPEC_FINE;
-    say_diagnostics(pipec_program_diagnostics(build->program), build->format);
+    say_new(build, pipec_program_diagnostics(build->program));
     bool prints = no_files(build);
     if (build->emit != NULL) return (int)pipec_worse((PipecStatus)status, (PipecStatus)emitted);
     size_t length;
@@ -257,6 +287,62 @@ static int build_all(Build *build) {
     }
     int written = prints ? write_one(build->out, ptx, length) : write_files(build);
     return (int)pipec_worse((PipecStatus)status, (PipecStatus)written);
+}
+
+/* What has the targets of the kernel: a program that sizes chose has one. */
+static const PipecProgram *named(const Build *build) {
+    return build->asked != NULL ? build->asked : build->program;
+}
+
+/* Several targets cannot be one text. */
+static int refuse_several(const Build *build) {
+    const char *first = pipec_program_target(named(build), 0),
+               *second = pipec_program_target(named(build), 1);
+    say_error("`%s` has several targets, and %s prints one", build->words.file,
+              build->emit != NULL ? "`--emit`" : "`-o`");
+    say_help("name it: `--target %s` or `--target %s`", first, second);
+    return PIPEC_UNUSABLE;
+}
+
+static void free_programs(Build *build) {
+    pipec_program_free(build->program);
+    pipec_program_free(build->asked);
+    build->program = build->asked = NULL;
+}
+
+/* Writes the files of all targets, if the kernel can be built for each; the first was compiled. */
+static int build_each(const Build *first) {
+    size_t count = 0;
+    int status = PIPEC_FINE;
+    while (pipec_program_target(named(first), count) != NULL) count++;
+    Build *all = calloc(count, sizeof *all);
+    if (all == NULL) return out_of_memory();
+    for (size_t i = 0; i < count && status != PIPEC_UNUSABLE; i++) {
+        all[i] = *first;
+        all[i].program = all[i].asked = NULL;
+        all[i].target = pipec_program_target(named(first), i);
+        all[i].several = true;
+        if (!compile(&all[i])) status = out_of_memory();
+    }
+    bool built = status == PIPEC_FINE;
+    for (size_t i = 0; i < count && built; i++)
+        built = pipec_program_ptx(all[i].program, NULL) != NULL;
+    for (size_t i = 0; i < count && status != PIPEC_UNUSABLE; i++) {
+        bool writes = built || pipec_program_ptx(all[i].program, NULL) == NULL;
+        int one = !keeps_source(&all[i]) ? PIPEC_UNUSABLE : writes ? write_program(&all[i]) : 0;
+        if (i + 1 < count) all[i + 1].said = pipec_program_diagnostics(all[i].program);
+        status = (int)pipec_worse((PipecStatus)status, (PipecStatus)one);
+    }
+    for (size_t i = 0; i < count; i++) free_programs(&all[i]);
+    free(all);
+    return status;
+}
+
+static int build_all(Build *build) {
+    if (!compile(build)) return out_of_memory();
+    bool several = pipec_program_target(named(build), 1) != NULL;
+    if (several && (build->emit != NULL || no_files(build))) return refuse_several(build);
+    return several ? build_each(build) : write_program(build);
 }
 
 static int unknown_form(const Build *build) {
@@ -306,6 +392,7 @@ static int write_bundle(const Build *build) {
                          .folder = build->bundle,
                          .includes = build->folder,
                          .machine = build->machine,
+                         .target = build->target,
                          .cubins = build->cubins,
                          .invariant = build->invariant,
                          .format = build->format};
@@ -320,6 +407,7 @@ int command_build(const Command *command, int argc, char **argv) {
                               {"--report", OPTION_FLAG, &build.report},
                               {"--watchdog", OPTION_FLAG, &build.watchdog},
                               {"--folder", OPTION_TEXT, &build.folder},
+                              {"--target", OPTION_TEXT, &build.target},
                               {"-D", OPTION_LIST, &build.denied},
                               {"--accept", OPTION_LIST, &build.accepted},
                               {"--format", OPTION_FORMAT, &build.format},
@@ -346,8 +434,7 @@ int command_build(const Command *command, int argc, char **argv) {
     case PARSED_HELP: status = PIPEC_FINE; break;
     case PARSED_WRONG: break;
     }
-    pipec_program_free(build.program);
-    pipec_program_free(build.asked);
+    free_programs(&build);
     texts_free(&build.words.values);
     texts_free(&build.denied);
     texts_free(&build.accepted);

@@ -83,6 +83,7 @@ static int compile(Making *it) {
                             .accepted = words->accepted->items,
                             .accepted_count = words->accepted->count,
                             .invariant = words->invariant,
+                            .target = words->target,
                             .launch_values = true};
     it->program = pipec_compile_file(words->file, &options);
     if (it->program == NULL) return out_of_memory();

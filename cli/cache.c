@@ -81,14 +81,15 @@ static int clear(PipecCache *cache) {
     return (int)status;
 }
 
-/* folder: of standard input, for its includes, or NULL */
-static int why(PipecCache *cache, const Words *words, const char *folder) {
+/* folder: of standard input, for its includes, or NULL; target: NULL: the first of the kernel */
+static int why(PipecCache *cache, const Words *words, const char *folder, const char *target) {
     PipecOptions options = {.size = sizeof options,
                             .kernel = words->kernel,
                             .variant = words->variant,
                             .values = words->values.items,
                             .value_count = words->values.count,
                             .folder = folder,
+                            .target = target,
                             .launch_values = true};
     PipecProgram *program = NULL;
     int status = PIPEC_FINE;
@@ -105,7 +106,8 @@ static int why(PipecCache *cache, const Words *words, const char *folder) {
     return text != NULL ? status : out_of_memory();
 }
 
-static int act(const Command *command, Texts *words, Format format, const char *folder) {
+static int act(const Command *command, Texts *words, Format format, const char *folder,
+               const char *target) {
     const char *verb = words->count > 0 ? words->items[0] : NULL;
     bool is_why = verb != NULL && strcmp(verb, "why") == 0;
     if (verb == NULL || (!is_why && strcmp(verb, "list") != 0 && strcmp(verb, "clear") != 0))
@@ -116,6 +118,8 @@ static int act(const Command *command, Texts *words, Format format, const char *
         return usage_error(command, "`cache %s` takes no `--format`", verb);
     if (folder != NULL && (!is_why || words->count == 1))
         return usage_error(command, "`--folder` is for `cache why -`");
+    if (target != NULL && (!is_why || words->count == 1))
+        return usage_error(command, "`--target` is for `cache why FILE`");
     Words rest = {0};
     Texts others = {words->items + 1, words->count - 1};
     if (others.count > 0 &&
@@ -125,7 +129,7 @@ static int act(const Command *command, Texts *words, Format format, const char *
     }
     PipecCache *cache = pipec_cache_open();
     int status = cache == NULL    ? out_of_memory()
-                 : is_why         ? why(cache, &rest, folder)
+                 : is_why         ? why(cache, &rest, folder, target)
                  : verb[0] == 'l' ? list(cache, format)
                                   : clear(cache);
     pipec_cache_free(cache);
@@ -136,13 +140,14 @@ static int act(const Command *command, Texts *words, Format format, const char *
 int command_cache(const Command *command, int argc, char **argv) {
     Texts words = {0};
     Format format = FORMAT_TEXT;
-    const char *folder = NULL;
+    const char *folder = NULL, *target = NULL;
     const Option options[] = {{"--folder", OPTION_TEXT, &folder},
+                              {"--target", OPTION_TEXT, &target},
                               {"--format", OPTION_FORMAT, &format}};
     int status = PIPEC_UNUSABLE;
     switch (
         options_parse(command, argc, argv, options, sizeof options / sizeof options[0], &words)) {
-    case PARSED_FINE: status = act(command, &words, format, folder); break;
+    case PARSED_FINE: status = act(command, &words, format, folder, target); break;
     case PARSED_HELP: status = PIPEC_FINE; break;
     case PARSED_WRONG: break;
     }

@@ -10,6 +10,7 @@ typedef struct Check {
     bool *taken; /* one per value: some file has such a static */
     /* name of standard input in messages; NULL: the library's default */
     const char *name;
+    const char *target; /* NULL: all that each kernel names */
     const char *folder; /* that its includes are relative to; NULL: it has none */
     Format format;
     bool times;
@@ -48,7 +49,9 @@ static bool say(Check *check, const PipecDiagnostics *diagnostics) {
 /* True if the errors concern only the command's arguments: then they are reported once. */
 static bool is_usage_error(const PipecDiagnostics *diagnostics) {
     for (size_t i = 0; i < pipec_diagnostics_count(diagnostics); i++)
-        if (strcmp(pipec_diagnostics_get(diagnostics, i)->code, "P0916") == 0) return true;
+        if (strcmp(pipec_diagnostics_get(diagnostics, i)->code, "P0916") == 0 ||
+            strcmp(pipec_diagnostics_get(diagnostics, i)->code, "P0938") == 0)
+            return true;
     return false;
 }
 
@@ -100,6 +103,7 @@ static int check_files(Check *check) {
                                 .denied_count = check->denied.count,
                                 .accepted = check->accepted.items,
                                 .accepted_count = check->accepted.count,
+                                .target = check->target,
                                 .check_only = true,
                                 .times = check->times};
         PipecProgram *program = pipec_compile_file(check->files.items[i], &options);
@@ -141,7 +145,8 @@ int command_check(const Command *command, int argc, char **argv) {
     const Option options[] = {
         {"--format", OPTION_FORMATS, &check.format}, {"--name", OPTION_TEXT, &check.name},
         {"--folder", OPTION_TEXT, &check.folder},    {"--times", OPTION_FLAG, &check.times},
-        {"-D", OPTION_LIST, &check.denied},          {"--accept", OPTION_LIST, &check.accepted}};
+        {"--target", OPTION_TEXT, &check.target},    {"-D", OPTION_LIST, &check.denied},
+        {"--accept", OPTION_LIST, &check.accepted}};
     Texts words = {0};
     int status = PIPEC_UNUSABLE;
     switch (

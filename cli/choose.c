@@ -10,7 +10,7 @@
 typedef struct Choose {
     const Command *command;
     Words words;
-    const char *machine, *save;
+    const char *machine, *save, *target;
     const char *folder; /* of standard input, for its includes; NULL: none */
     Texts accepted;
     bool invariant;
@@ -117,6 +117,7 @@ static int choose_all(Choose *choose) {
                                 .machine = choose->machine,
                                 .save = choose->save,
                                 .folder = choose->folder,
+                                .target = choose->target,
                                 .accepted = choose->accepted.items,
                                 .accepted_count = choose->accepted.count,
                                 .invariant = choose->invariant,
@@ -142,6 +143,7 @@ int command_choose(const Command *command, int argc, char **argv) {
                               {"--save", OPTION_TEXT, &choose.save},
                               {"--invariant", OPTION_FLAG, &choose.invariant},
                               {"--folder", OPTION_TEXT, &choose.folder},
+                              {"--target", OPTION_TEXT, &choose.target},
                               {"--accept", OPTION_LIST, &choose.accepted},
                               {"--format", OPTION_FORMAT, &choose.format}};
     int status = PIPEC_UNUSABLE;

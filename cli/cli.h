@@ -86,6 +86,7 @@ typedef struct BundleWords {
     const char *file, *kernel, *variant;
     const Texts *values, *denied, *accepted; /* values: statics, and sizes such as "M=1..8192" */
     const char *folder, *machine;            /* "h200,h100" */
+    const char *target;                      /* NULL: all that the kernel names */
     const char *includes;                    /* folder of the includes of standard input, or NULL */
     bool cubins, invariant;
     Format format;

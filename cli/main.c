@@ -19,6 +19,9 @@
     "  --fill NAME=HOW      values of a tensor: normal (the default), uniform, iota,\n"            \
     "                       zeros or a number\n"                                                   \
     "  --seed N             seed of random fills and samples, default 1\n"
+#define TARGET                                                                                     \
+    "  --target NAME        compile for this target, such as sm_100a, in the place of those of\n"  \
+    "                       the kernel; of variants those that name it\n"
 #define FOLDER "  --folder DIR         of standard input: what its includes are relative to\n"
 #define DEVICE                                                                                     \
     "  --device N           number of the GPU, from 0; default: the first that can run it\n"
@@ -26,13 +29,14 @@
 static const Command commands[] = {
     {"check", command_check,
      "check FILE[:VARIANT]... [NAME=VALUE ..] [-D WHAT] [--accept WHAT] [--name FILE]\n"
-     "             [--folder DIR] [--format=text|json|sarif] [--times]",
+     "             [--target NAME] [--folder DIR] [--format=text|json|sarif] [--times]",
      "check programs for errors",
      "Checks every kernel of the files with every combination of the choices of its statics,\n"
      "and reports everything that `pipec build` would refuse; `-` is standard input. Prints\n"
      "nothing if there is no error. NAME=VALUE sets a `static`; the others still vary. A\n"
-     "combination that only exceeds the resources of the target is counted in a note.\n"
-     "\n" DENY ACCEPT "  --name FILE          name of standard input in messages\n" FOLDER
+     "combination that only exceeds the resources of the target is counted in a note. A kernel\n"
+     "with several targets is checked for each.\n"
+     "\n" DENY ACCEPT TARGET "  --name FILE          name of standard input in messages\n" FOLDER
      "  --format=FORMAT      text on standard error; json on standard output, one line per\n"
      "                       file; sarif on standard output, one SARIF 2.1.0 log for all\n"
      "  --times              print on standard error for each pass of the check: number of\n"
@@ -40,13 +44,15 @@ static const Command commands[] = {
     {"build", command_build,
      "build FILE[:VARIANT] [KERNEL] [NAME=VALUE ..] [-o OUT.ptx|OUT.cubin|-]\n"
      "                   [--machine h200|h100] [--emit=WHAT] [--report] [--watchdog] [-D WHAT]\n"
-     "                   [--accept WHAT] [--folder DIR] [--format=text|json]\n"
+     "                   [--target NAME] [--accept WHAT] [--folder DIR] [--format=text|json]\n"
      "       pipec build FILE[:VARIANT] [KERNEL] NAME=SIZES .. --bundle DIR [--cubins]\n"
-     "                   [--machine NAME,..] [--invariant] [--folder DIR] [--accept WHAT]",
+     "                   [--target NAME] [--machine NAME,..] [--invariant] [--folder DIR]\n"
+     "                   [--accept WHAT]",
      "compile a kernel to PTX",
      "Writes STEM.ptx and its manifest STEM.json into the current folder. NAME=VALUE sets a\n"
      "`static`; of extents, it chooses what `choose` predicts among the variants and statics\n"
-     "that are open. A kernel with several variants needs these, or the name of one.\n"
+     "that are open. A kernel with several variants needs these, or the name of one. Of several\n"
+     "targets, each has its files, which name it: STEM.sm_90a.ptx and STEM.sm_90a.json.\n"
      "\n"
      "  -o OUT               OUT.ptx, or OUT.cubin if ptxas is found; the manifest is written\n"
      "                       to OUT.json. `-` prints the PTX; a device such as /dev/null\n"
@@ -59,7 +65,7 @@ static const Command commands[] = {
      "                       `list` lists the passes\n"
      "  --report             print the derived facts: barriers, counts, bytes, layouts,\n"
      "                       registers, shared memory\n"
-     "  --watchdog           add a watchdog to every wait\n" FOLDER DENY ACCEPT FORMAT},
+     "  --watchdog           add a watchdog to every wait\n" TARGET FOLDER DENY ACCEPT FORMAT},
     {"run", command_run,
      "run FILE[:VARIANT] [KERNEL] [NAME=VALUE ..] [NAME=FILE.npy ..]\n"
      "                 [--save NAME=FILE.npy] [--fill NAME=HOW] [--seed N]\n"
@@ -67,13 +73,14 @@ static const Command commands[] = {
      "                 [--on gpu|emulator|both] [--schedules N] [--schedule SEED]\n"
      "                 [--device N] [--bench] [--untuned] [--choices FILE] [--invariant]\n"
      "                 [--no-check] [--all] [--watchdog SECONDS] [--suppress FILE]\n"
-     "                 [--races on|off] [--folder DIR] [-D WHAT]\n"
+     "                 [--races on|off] [--target NAME] [--folder DIR] [-D WHAT]\n"
      "                 [--accept WHAT] [--format=text|json|sarif]",
      "run a kernel and compare the result with its `ensures`",
      "NAME=VALUE sets a static, an extent or a scalar, NAME=FILE.npy a tensor; `example` sets\n"
      "the others. Variants and statics that are not given are those that `pipec tune` found\n"
      "to be the fastest for the sizes, otherwise those that `pipec choose` predicts to be.\n"
-     "Without --on, the kernel runs on a GPU if one can run it, otherwise on the emulator.\n"
+     "Without --on, the kernel runs on a GPU if one can run it, otherwise on the emulator. Of\n"
+     "several targets the GPU runs the best that it can, the emulator the first.\n"
      "\n"
      "  --save NAME=FILE.npy write a tensor after the run; may be given several times\n" FILLS
      "  --strided            tensors with gaps between rows, as views have, where the kernel\n"
@@ -96,8 +103,8 @@ static const Command commands[] = {
      "                       4 if one is not proved\n"
      "  --watchdog SECONDS   limit of a wait, default 10; 0 removes the watchdog\n"
      "  --suppress FILE      findings of the emulator that are not reported\n"
-     "  --races on|off       whether the emulator looks for races; default on\n" FOLDER DENY ACCEPT
-     "  --format=text|json|sarif\n"
+     "  --races on|off       whether the emulator looks for races; default on\n" TARGET FOLDER DENY
+         ACCEPT "  --format=text|json|sarif\n"
      "                       json: diagnostics on standard error and results on standard\n"
      "                       output, one object per line; sarif: the diagnostics as one\n"
      "                       SARIF 2.1.0 log on standard output\n"},
@@ -145,7 +152,7 @@ static const Command commands[] = {
      "tune FILE[:VARIANT] [KERNEL] [NAME=VALUE ..] [NAME=FILE.npy ..]\n"
      "                  [--fill NAME=HOW] [--seed N] [--device N] [--candidates N|all]\n"
      "                  [--rounds N] [--limit SECONDS] [--near] [--forget]\n"
-     "                  [--folder DIR] [--accept WHAT] [--format=text|json]",
+     "                  [--target NAME] [--folder DIR] [--accept WHAT] [--format=text|json]",
      "measure the fastest variants and values of statics",
      "Takes the variants and combinations of `static NAME = VALUE in {..}` that `choose` expects\n"
      "to be the fastest, runs each on the GPU, compares the results with `ensures`, times the\n"
@@ -159,10 +166,10 @@ static const Command commands[] = {
      "  --limit SECONDS      a launch that takes longer is given up, default 10\n"
      "  --near               also for extents that differ by at most 10 %, where the model\n"
      "                       expects at most 5 % more than the least time\n"
-     "  --forget             save nothing\n" FOLDER ACCEPT RESULTS},
+     "  --forget             save nothing\n" TARGET FOLDER ACCEPT RESULTS},
     {"choose", command_choose,
      "choose FILE[:VARIANT] [KERNEL] [NAME=VALUE ..] [--machine h200|h100]\n"
-     "                    [--save FILE] [--invariant] [--folder DIR]\n"
+     "                    [--save FILE] [--invariant] [--target NAME] [--folder DIR]\n"
      "                    [--accept WHAT] [--format=text|json]",
      "predict the fastest variant and statics for sizes, without a GPU",
      "Takes every combination of the choices of statics, of every variant, and predicts its\n"
@@ -173,8 +180,8 @@ static const Command commands[] = {
      "  --save FILE          add the best to a file of choices, which `run --choices` and "
      "launches\n"
      "                       of programs obey\n"
-     "  --invariant          among those that add in one order for any number of rows\n" FOLDER
-         ACCEPT RESULTS},
+     "  --invariant          among those that add in one order for any number of rows\n" TARGET
+         FOLDER ACCEPT RESULTS},
     {"calibrate", command_calibrate, "calibrate [--device N] [--output FILE] [--format=text|json]",
      "measure this GPU for predicted times",
      "Measures the clock under matrix load, the rates of memory and L2, the latencies of a copy\n"
@@ -184,14 +191,14 @@ static const Command commands[] = {
      "\n" DEVICE
      "  --output FILE        instead of machines.json in the folder of PIPEC_CACHE\n" RESULTS},
     {"cache", command_cache,
-     "cache list|clear|why [FILE [KERNEL] [NAME=VALUE ..]] [--folder DIR]\n"
-     "             [--format=text|json]",
+     "cache list|clear|why [FILE [KERNEL] [NAME=VALUE ..]] [--target NAME]\n"
+     "             [--folder DIR] [--format=text|json]",
      "list, remove or explain the kernels that ptxas has assembled",
      "Where ptxas is found, a program that loads a kernel keeps what ptxas makes of it, and\n"
      "later processes load that. `list` prints what is kept, `clear` removes it; the choices of\n"
      "`pipec tune` stay. `why` says whether this cache or that of the driver is used, for a\n"
      "kernel of FILE or for all, and warns of what defeats it.\n"
-     "\n" FOLDER "  --format=text|json   json, for `list`: one object on standard output\n"},
+     "\n" TARGET FOLDER "  --format=text|json   json, for `list`: one object on standard output\n"},
     {"explain", command_explain, "explain [CODE..]", "explain an error code",
      "Prints the page of each code: a wrong program, the reason, the right program. Without a\n"
      "code, lists all codes.\n"},

@@ -15,6 +15,7 @@ typedef struct Run {
     Texts saves, fills;
     const char *on, *suppressions, *choices;
     const char *folder; /* of standard input, for its includes; NULL: none */
+    const char *target; /* NULL: that of the device */
     uint64_t seed, schedule;
     int schedules, device; /* or NOT_SAID */
     double watchdog;
@@ -87,11 +88,18 @@ static void print_choice(const Run *run) {
     printf(")\n  ");
 }
 
+/* It was chosen among several targets of the kernel, or given. */
+static bool has_targets(const Run *run) {
+    const PipecProgram *first = run->asked != NULL ? run->asked : run->program;
+    return run->target != NULL || pipec_program_target(first, 1) != NULL;
+}
+
 /* What runs, and where */
 static void print_head(const Run *run, PipecRun *it, size_t length) {
     const PipecRunInfo *info = pipec_run_info(it);
-    printf("%s: kernel `%.*s` on %s", run->words.file, (int)length, kernel_of(run),
-           info->on_gpu ? info->device : "the emulator");
+    printf("%s: kernel `%.*s`", run->words.file, (int)length, kernel_of(run));
+    if (has_targets(run)) printf(" for %s", pipec_program_target(run->program, 0));
+    printf(" on %s", info->on_gpu ? info->device : "the emulator");
     if (info->no_gpu != NULL) printf(" (%s)", info->no_gpu);
     printf("\n  %s\n", pipec_run_arguments(it));
     if (run->strided) printf("  with gaps between rows, where the kernel takes them\n");
@@ -126,6 +134,7 @@ static void print_json(const Run *run, PipecRun *it, const char *verdict, int st
     Json json = json_open(NULL, NULL, '{');
     json_text(&json, "file", run->words.file);
     json_text(&json, "kernel", kernel_of(run));
+    json_text(&json, "target", pipec_program_target(run->program, 0));
     json_text(&json, "verdict", verdict != NULL ? verdict : "none");
     json_integer(&json, "status", status);
     if (ran) {
@@ -368,6 +377,7 @@ static PipecOptions options_of(const Run *run) {
                           .accepted_count = run->accepted.count,
                           .launch_values = true,
                           .choices = run->choices,
+                          .target = run->target,
                           .invariant = run->invariant,
                           .watchdog = run->watchdog > 0 && !run->bench};
 }
@@ -471,7 +481,7 @@ static int run_trials(Run *run, const PipecTune *tune) {
 
 /* The combinations that can be built and launched with these data, those first that the model
  * expects to be fastest. If there is but one, it is a plain run. */
-static int run_all(Run *run) {
+static int run_all_for(Run *run) {
     PipecTuneOptions options = {.size = sizeof options,
                                 .kernel = run->words.kernel,
                                 .variant = run->words.variant,
@@ -481,6 +491,7 @@ static int run_all(Run *run) {
                                 .fill_count = run->fills.count,
                                 .machine = PIPEC_MACHINE,
                                 .invariant = run->invariant,
+                                .target = run->target,
                                 .accepted = run->accepted.items,
                                 .accepted_count = run->accepted.count,
                                 .seed = run->seed};
@@ -491,6 +502,31 @@ static int run_all(Run *run) {
     if (several) say(run, pipec_tune_diagnostics(tune));
     int status = several ? run_trials(run, tune) : run_chosen(run);
     pipec_tune_free(tune);
+    return status;
+}
+
+/* Of a kernel with several targets, that of the device, unless the emulator runs it; otherwise it
+ * stays empty. False: no memory */
+static bool target_of_device(const Run *run, char *target, size_t room) {
+    bool emulated = run->on != NULL && strcmp(run->on, "emulator") == 0;
+    PipecOptions options = options_of(run);
+    PipecProgram *program = emulated ? NULL : pipec_compile_file(run->words.file, &options);
+    if (program == NULL) return emulated;
+    const char *best = pipec_program_target(program, 1) != NULL
+                           ? pipec_program_target_on(program, run->device)
+                           : NULL;
+    if (best != NULL) snprintf(target, room, "%s", best);
+    pipec_program_free(program);
+    return true;
+}
+
+static int run_all(Run *run) {
+    char target[16] = "";
+    if (run->target == NULL && !target_of_device(run, target, sizeof target))
+        return out_of_memory();
+    if (target[0] != 0) run->target = target;
+    int status = run_all_for(run);
+    if (target[0] != 0) run->target = NULL;
     return status;
 }
 
@@ -556,6 +592,7 @@ int command_run(const Command *command, int argc, char **argv) {
                               {"--suppress", OPTION_TEXT, &run.suppressions},
                               {"--races", OPTION_SWITCH, &run.races},
                               {"--folder", OPTION_TEXT, &run.folder},
+                              {"--target", OPTION_TEXT, &run.target},
                               {"-D", OPTION_LIST, &run.denied},
                               {"--accept", OPTION_LIST, &run.accepted},
                               {"--format", OPTION_FORMATS, &run.format}};

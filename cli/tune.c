@@ -11,6 +11,7 @@ typedef struct Tune {
     Texts fills, accepted;
     const char *on;
     const char *folder; /* of standard input, for its includes; NULL: none */
+    const char *target; /* NULL: that of the device */
     uint64_t seed;
     int device, rounds;     /* -1: not given */
     const char *candidates; /* NULL: not given */
@@ -194,6 +195,7 @@ static int tune_all(const Tune *run) {
                                 .near = run->near,
                                 .limit = run->limit,
                                 .folder = run->folder,
+                                .target = run->target,
                                 .accepted = run->accepted.items,
                                 .accepted_count = run->accepted.count,
                                 .watch = output_terminal() ? show_progress : NULL};
@@ -254,6 +256,7 @@ int command_tune(const Command *command, int argc, char **argv) {
                               {"--near", OPTION_FLAG, &run.near},
                               {"--limit", OPTION_SECONDS, &run.limit},
                               {"--folder", OPTION_TEXT, &run.folder},
+                              {"--target", OPTION_TEXT, &run.target},
                               {"--accept", OPTION_LIST, &run.accepted},
                               {"--format", OPTION_FORMAT, &run.format}};
     int status = PIPEC_UNUSABLE;

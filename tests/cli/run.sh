@@ -99,9 +99,9 @@ done <<'EOF'
 --ptx|remove it: `pipec build FILE -o FILE.ptx`|build copy.pipe -o copy.ptx
 -g|remove it|build copy.pipe
 -lineinfo|remove it|build copy.pipe
---arch=sm_90|remove it: the program names its target|build copy.pipe
--arch=sm_90a|remove it: the program names its target|build copy.pipe
--gencode=arch=compute_90|remove it: the program names its target|build copy.pipe
+--arch=sm_90|write `--target sm_90a`, or in the program|build copy.pipe --target sm_90a
+-arch=sm_90a|write `--target sm_90a`, or in the program|build copy.pipe --target sm_90a
+-gencode=arch=compute_90|write `--target sm_90a`, or in the program|build copy.pipe --target sm_90a
 -Wall|`-D warnings`|build copy.pipe -D warnings
 -Dwarnings|write `-D warnings`|build copy.pipe -D warnings
 -use_fast_math|remove it|build copy.pipe
@@ -1380,6 +1380,97 @@ if [ -e "$STANDIN" ]; then
     gpu "calibrate with the clock of no GPU" 2 "error[P0927]: Stand-in was measured with" "" \
         "$P" calibrate --output machines.json
     holds "saves nothing" absent machines.json cache/machines.json
+fi
+
+# ---- targets: chosen, given, and several of them
+sed 's/for sm_90a/for sm_90a, sm_80/; s/ensures/example N = 1000;\n    ensures/
+     s/T = 256;/T = 256 in {128, 256};/
+     s/X\[t\*T + i\];/X[t*T + i] by lanes;/' copy.pipe >several.pipe
+sed 's/ by lanes//' several.pipe >lacking.pipe
+expect "check of several targets" 0 - "$P" check several.pipe
+expect "check of one that lacks something" 1 'error[P0507]: `sm_80` has no tensor' \
+    "$P" check lacking.pipe
+holds "said of that one" reported 'for `sm_80`'
+expect "check of the other" 0 - "$P" check lacking.pipe --target sm_90a
+expect "check for a target that it does not name" 0 - "$P" check lacking.pipe --target sm_100a
+expect "check for one that lacks something" 1 'error[P0507]: `sm_89`' \
+    "$P" check lacking.pipe --target sm_89
+holds "why that target" reported "was given in the place of the kernel's targets"
+expect "check for an unknown target" 2 'error[P0938]: there is no target `sm_90b`' \
+    "$P" check several.pipe copy.pipe --target sm_90b
+holds "once, with one that is near" \
+    sh -c '[ $(grep -c P0938 err) = 1 ] && grep -qF "did you mean \`sm_90\`" err'
+for command in build run tune choose "cache why"; do
+    # shellcheck disable=SC2086
+    expect "$command for an unknown target" 2 "error[P0938]" \
+        "$P" $command several.pipe --target sm_91
+done
+expect "--target without a kernel" 2 'is for `cache why FILE`' "$P" cache list --target sm_80
+mkdir targets
+expect "build of several targets" 0 - "$P" build several.pipe -o targets/out.ptx
+holds "a file for each" test -s targets/out.sm_90a.ptx -a -s targets/out.sm_80.ptx
+holds "each with its manifest" grep -q '"target": "sm_80"' targets/out.sm_80.json
+holds "and no other" absent targets/out.ptx targets/out.json
+holds "as for one" sh -c \
+    '"$1" build several.pipe --target sm_80 -o - | cmp - targets/out.sm_80.ptx' - "$P"
+expect "their names by the file" 0 - sh -c 'cd targets && "$1" build ../several.pipe' - "$P"
+holds "in the present folder" test -s targets/several.sm_80.ptx -a -s targets/several.sm_90a.json
+expect "build for sizes" 0 'chosen: `copy`' "$P" build several.pipe N=4096 -o targets/sizes.ptx
+holds "a file for each of them" test -s targets/sizes.sm_90a.ptx -a -s targets/sizes.sm_80.ptx
+expect "the report of each" 0 "for sm_80: " "$P" build several.pipe --report -o targets/out.ptx
+holds "of the first" printed "for sm_90a: "
+expect "build of one of them" 0 - "$P" build several.pipe --target sm_90a -o targets/one.ptx
+holds "one file" test -s targets/one.ptx -a -s targets/one.json
+expect "several are not one text" 2 'has several targets, and `-o` prints one' \
+    "$P" build several.pipe -o -
+holds "which to name" reported 'name it: `--target sm_90a` or `--target sm_80`'
+expect "nor one form" 2 '`--emit` prints one' "$P" build several.pipe --emit=ptx
+expect "the tree is one" 0 "for sm_90a, sm_80" "$P" build several.pipe --emit=ast
+sed 's/sm_90a, sm_80/sm_90a, sm_89, sm_80/' lacking.pipe >lacks.pipe
+expect "build if one is refused" 1 'error[P0507]: `sm_89`' "$P" build lacks.pipe -o targets/no.ptx
+holds "and another" reported '`sm_80` has no tensor'
+holds "writes nothing" absent targets/no.sm_90a.ptx targets/no.sm_90a.json
+cp several.pipe several.sm_80.json
+expect "the source is no output" 2 "is the source" \
+    "$P" build several.sm_80.json -o several.ptx
+holds "and stays" cmp several.pipe several.sm_80.json
+rm -f several.sm_80.json several.sm_90a.ptx several.sm_90a.json
+expect "a bundle of several targets" 0 "2 candidates" \
+    "$P" build several.pipe N=4096 --bundle bundled
+holds "which its files name" test -s bundled/copy.sm_90a.0.ptx -a -s bundled/copy.sm_80.1.ptx
+expect "a bundle of one of them" 0 "1 candidate" \
+    "$P" build several.pipe N=4096 --target sm_80 --bundle bundled1
+holds "as of one target" test -s bundled1/copy.0.ptx
+expect "run on the emulator takes the first" 0 '`copy` for sm_90a on the emulator' \
+    "$P" run several.pipe
+expect "or another" 0 '`copy` for sm_80 on the emulator' "$P" run several.pipe --target sm_80
+expect "every combination of one" 0 "on the emulator" "$P" run several.pipe --target sm_80 --all
+expect "choose for a target" 0 "predicted for h200" "$P" choose several.pipe --target sm_80
+if [ -e "$STANDIN" ]; then
+    gpu "an older GPU takes the older target" 0 '`copy` for sm_80 on Stand-in' capability=8.0 \
+        "$P" run several.pipe N=512 --no-check
+    gpu "a Hopper GPU takes its own" 0 '`copy` for sm_90a on Stand-in' "" \
+        "$P" run several.pipe N=512 --no-check
+    gpu "a newer one takes what it can run" 0 '`copy` for sm_80 on Stand-in' capability=10.0 \
+        "$P" run several.pipe N=512 --no-check
+    gpu "each GPU its own" 0 '`copy` for sm_90a on Stand-in 1' devices=2,capability=8.0:9.0 \
+        "$P" run several.pipe N=512 --no-check --device 1
+    gpu "the target, in JSON" 0 '"target":"sm_80"' capability=8.6 \
+        "$P" run several.pipe N=512 --no-check --format=json
+    gpu "all combinations take it too" 0 '`copy` for sm_80 on Stand-in' capability=8.0 \
+        "$P" run several.pipe N=512 --no-check --all
+    gpu "what is given is kept" 2 "device 0 is Stand-in (9.0)" "" \
+        "$P" run several.pipe --target sm_100a --on gpu
+    gpu "no target fits" 2 "exactly 9.0, or sm_80, which needs compute capability at least 8.0" \
+        capability=7.5 "$P" run several.pipe --on gpu
+    gpu "nor for tuning" 2 "or sm_80, which needs" capability=7.5 "$P" tune several.pipe
+    sed 's/for sm_90a/for sm_90a, sm_90/' same.pipe >both.pipe
+    gpu "tune takes the target of the GPU" 0 "on Stand-in" capability=10.0,clock=1000 \
+        "$P" tune both.pipe
+    holds "and keeps times for it" grep -q '"target=sm_90"' cache/tune.json
+    gpu "which a run takes" 0 "tuned: " capability=10.0 "$P" run both.pipe
+    gpu "not one for another target" 0 "chosen: " "" "$P" run both.pipe
+    rm -f cache/tune.json
 fi
 
 # ---- tune: cases that need no GPU, then with the stand-in, whose launches take longer and longer
