@@ -103,6 +103,7 @@ class Kernel(_pipec.Kernel):
         *,
         variant: str | None = None,
         invariant: bool | None = None,
+        target: str | None = None,
         **statics: int | float | bool | str,
     ) -> Kernel: ...
     def on(
@@ -167,6 +168,7 @@ def compile(
     choices: str | os.PathLike[str] | None = None,
     invariant: bool = False,
     accept: bool | str | Sequence[str] = (),
+    target: str | None = None,
     **statics: int | float | bool | str,
 ) -> Kernel: ...
 def load(
@@ -182,11 +184,16 @@ def load(
     choices: str | os.PathLike[str] | None = None,
     invariant: bool = False,
     accept: bool | str | Sequence[str] = (),
+    target: str | None = None,
     **statics: int | float | bool | str,
 ) -> Kernel: ...
 def load_image(manifest: str | os.PathLike[str], image: str | os.PathLike[str]) -> Kernel: ...
 def load_bundle(
-    folder: str | os.PathLike[str], *, loaded_most: int = 0, patience: float = 0
+    folder: str | os.PathLike[str],
+    *,
+    loaded_most: int = 0,
+    patience: float = 0,
+    target: str | None = None,
 ) -> Kernel: ...
 def bench(
     kernel: Kernel,

@@ -39,7 +39,7 @@ class Choice(namedtuple("Choice",
 
 class _Options(namedtuple("_Options",
                           "kernel deny watchdog untuned loaded_most patience choices invariant "
-                          "accept")):
+                          "accept target")):
     """How a text is compiled: the arguments of load() and compile(), but statics."""
 
     __slots__ = ()
@@ -150,17 +150,20 @@ class Kernel(_pipec.Kernel):
                           _errors.CompileWarning, stacklevel=4)
         return self
 
-    def using(self, *, variant=None, invariant=None, **statics):
+    def using(self, *, variant=None, invariant=None, target=None, **statics):
         """The same kernel, compiled with other values of its statics: gemm.using(BM=256)(A, B); or
         another variant of it, with the values of its own statics that are given here; or one whose
-        calls choose what is `invariant`, as for load(). Each combination is compiled once."""
+        calls choose what is `invariant`, or compiled for `target`, as for load(). Each combination
+        is compiled once."""
         self._needs_source("using")
         statics = _numbers(statics)
-        key = variant, invariant, *sorted(statics.items())
+        key = variant, invariant, target, *sorted(statics.items())
         if key not in self._variants:
             options = self._options
             if invariant is not None:
                 options = options._replace(invariant=bool(invariant))
+            if target is not None:
+                options = options._replace(target=target)
             if variant is not None:
                 kernel = _one(self.__name__.partition(":")[0], variant)
                 options = options._replace(kernel=kernel)
@@ -285,7 +288,8 @@ class Kernel(_pipec.Kernel):
             file.flush()
             trials = _pipec.tune(file.name, self._files, self.__name__, words, device, rounds,
                                  -1 if candidates is None else candidates, near,
-                                 self._options.accept, float(limit), steps.next)
+                                 self._options.accept, float(limit), steps.next,
+                             self._options.target)
         return Tuning(self, [Trial(kernel.partition(":")[2] or None, *rest)
                              for kernel, *rest in trials])
 
@@ -439,7 +443,7 @@ def _one(kernel, variant):
 
 
 def _options(kernel, variant, deny, watchdog, untuned, loaded_most, patience, choices,
-             invariant, accept):
+             invariant, accept, target):
     denied = (deny,) if isinstance(deny, str) else tuple(deny)
     if isinstance(accept, bool):
         accept = ("incomplete",) if accept else ()
@@ -448,7 +452,7 @@ def _options(kernel, variant, deny, watchdog, untuned, loaded_most, patience, ch
         raise ValueError(f"loaded_most is {loaded_most}, patience is {patience}; 0: the default")
     return _Options(_one(kernel, variant), denied, watchdog, untuned, loaded_most, float(patience),
                     None if choices is None else os.path.abspath(os.fsdecode(choices)),
-                    bool(invariant), accepted)
+                    bool(invariant), accepted, target)
 
 
 def _numbers(statics):
@@ -457,7 +461,7 @@ def _numbers(statics):
 
 def compile(text, kernel=None, *, variant=None, name="<text>", folder=None, deny=(),
             watchdog=False, untuned=False, loaded_most=0, patience=0, choices=None, invariant=False, accept=(),
-            **statics):
+            target=None, **statics):
     """Compiles a text. `kernel` names one of several, `variant` one of those of a kernel; `statics`
     are values like BM=256. `deny` are codes of warnings that become errors, or "warnings"; `accept`
     are codes of incomplete verdicts that become warnings, or True, for all: then the kernel is used
@@ -469,12 +473,13 @@ def compile(text, kernel=None, *, variant=None, name="<text>", folder=None, deny
     one that can run, if one is loaded, and later calls the choice. `choices` is a file that `pipec
     choose --save` has written: calls with extents that are in it run what it says. With `invariant`
     calls choose among variants in which the order of each sum depends on its own extents, so that a
-    row of a result has the same bits for any number of rows.
+    row of a result has the same bits for any number of rows. It is compiled for `target`; None: the
+    best of its targets for the GPU of each call, on the emulator the first.
     Raises pipec.Refused if the program is wrong."""
     if not isinstance(text, str):
         raise TypeError(f"compile() takes the text of a program, not {type(text).__name__}")
     options = _options(kernel, variant, deny, watchdog, untuned, loaded_most, patience, choices,
-                       invariant, accept)
+                       invariant, accept, target)
     return _compile(text, name, options, _numbers(statics), None,
                     None if folder is None else os.fsdecode(folder))
 
@@ -500,13 +505,13 @@ def _read(path):
 
 
 def load(path, kernel=None, *, variant=None, deny=(), watchdog=False, untuned=False, loaded_most=0,
-         patience=0, choices=None, invariant=False, accept=(), **statics):
+         patience=0, choices=None, invariant=False, accept=(), target=None, **statics):
     """Compiles a file, or a kernel that is shipped, "kernels:linear"; otherwise as compile()."""
     path = os.fsdecode(path)
     shipped = path.startswith(_SHIPPED)
     text = _shipped(path) if shipped else _read(path)
     options = _options(kernel, variant, deny, watchdog, untuned, loaded_most, patience, choices,
-                       invariant, accept)
+                       invariant, accept, target)
     return _compile(text, path, options, _numbers(statics), path,
                     None if shipped else os.path.dirname(path) or ".",
                     _pipec.shipped_files() if shipped else None)
@@ -523,14 +528,14 @@ def load_image(manifest, image):
     return made._setup(None, os.fsdecode(image), None, {}, os.fsdecode(image))
 
 
-def load_bundle(folder, *, loaded_most=0, patience=0):
+def load_bundle(folder, *, loaded_most=0, patience=0, target=None):
     """Loads what `pipec build --bundle` has written, without the source: calls choose among what is in
-    the folder, and warn once of sizes that it was not made for. `loaded_most` and `patience` as for
-    load(). What needs the source is refused, as by load_image()."""
+    the folder, and warn once of sizes that it was not made for. `loaded_most`, `patience` and `target` as
+    for load(). What needs the source is refused, as by load_image()."""
     if loaded_most < 0 or patience < 0:
         raise ValueError(f"loaded_most is {loaded_most}, patience is {patience}; 0: the default")
     folder = os.path.abspath(os.fsdecode(folder))
-    made = _pipec.load_bundle(Kernel, folder, loaded_most, float(patience))
+    made = _pipec.load_bundle(Kernel, folder, loaded_most, float(patience), target)
     return made._setup(None, folder, None, {}, folder)
 
 

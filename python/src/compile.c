@@ -163,10 +163,10 @@ static PipecProgram *compile(PyObject *args, PyObject **type, const PipecProgram
     int watchdog, untuned, invariant;
     Py_ssize_t loaded_most;
     PipecOptions options = {.size = sizeof options, .any_variant = true};
-    if (!PyArg_ParseTuple(args, "Os#szOOzOppndzpO", type, &text, &length, &options.name,
+    if (!PyArg_ParseTuple(args, "Os#szOOzOppndzpOz", type, &text, &length, &options.name,
                           &options.folder, &given, &values, &options.kernel, &denied, &watchdog,
                           &untuned, &loaded_most, &options.patience, &options.choices, &invariant,
-                          &accepted))
+                          &accepted, &options.target))
         return NULL;
     const char **value_texts = NULL, **denied_texts = NULL, **accepted_texts = NULL;
     if ((before != NULL ? files_of(before, &files, &options.file_count)
@@ -215,7 +215,8 @@ static PipecProgram *read_bundle(PyObject *args, PyObject **type) {
     Py_ssize_t loaded_most;
     PipecProgram *program;
     PipecOptions options = {.size = sizeof options};
-    if (!PyArg_ParseTuple(args, "Osnd", type, &folder, &loaded_most, &options.patience))
+    if (!PyArg_ParseTuple(args, "Osndz", type, &folder, &loaded_most, &options.patience,
+                          &options.target))
         return NULL;
     options.loaded_most = (size_t)loaded_most;
     Py_BEGIN_ALLOW_THREADS;
@@ -226,7 +227,7 @@ static PipecProgram *read_bundle(PyObject *args, PyObject **type) {
 
 /* compile(type, text, name, folder of its includes or None, included files as (name, text) or None:
  * those of the folder, statics as texts, kernel or None, denied codes, watchdog, untuned, most
- * that are loaded, patience, file of choices or None, invariant, accepted codes) */
+ * that are loaded, patience, file of choices or None, invariant, accepted codes, target or None) */
 PyObject *kernel_compile(PyObject *module, PyObject *args) {
     PyObject *type;
     PipecProgram *program = compile(args, &type, NULL);
@@ -242,7 +243,7 @@ PyObject *kernel_load_image(PyObject *module, PyObject *args) {
     return finish(module, (PyTypeObject *)type, program, args, FROM_IMAGE);
 }
 
-/* load_bundle(type, folder, most that are loaded, patience) */
+/* load_bundle(type, folder, most that are loaded, patience, target or None) */
 PyObject *kernel_load_bundle(PyObject *module, PyObject *args) {
     PyObject *type;
     PipecProgram *program = read_bundle(args, &type);

@@ -97,13 +97,13 @@ static PyObject *kernel_info(PyObject *self, PyObject *args) {
     PipecKernel *loaded = kernel_on((Kernel *)self, device);
     if (loaded == NULL) return NULL;
     pipec_kernel_info(loaded, &info);
-    return Py_BuildValue("{s:s,s:i,s:i,s:i,s:i,s:d,s:s,s:n,s:n,s:n}", "device", info.device,
-                         "ordinal", info.ordinal, "multiprocessors", info.multiprocessors,
-                         "blocks_per_multiprocessor", info.blocks_per_multiprocessor, "registers",
-                         info.registers, "load_seconds", info.load_seconds, "loaded_by",
-                         info.loaded_by, "variants_loaded", (Py_ssize_t)info.variants_loaded,
-                         "variants_captured", (Py_ssize_t)info.variants_captured, "variants_most",
-                         (Py_ssize_t)info.variants_most);
+    return Py_BuildValue(
+        "{s:s,s:s,s:i,s:i,s:i,s:i,s:d,s:s,s:n,s:n,s:n}", "device", info.device, "target",
+        info.target, "ordinal", info.ordinal, "multiprocessors", info.multiprocessors,
+        "blocks_per_multiprocessor", info.blocks_per_multiprocessor, "registers", info.registers,
+        "load_seconds", info.load_seconds, "loaded_by", info.loaded_by, "variants_loaded",
+        (Py_ssize_t)info.variants_loaded, "variants_captured", (Py_ssize_t)info.variants_captured,
+        "variants_most", (Py_ssize_t)info.variants_most);
 }
 
 static PyObject *locked_text(PyObject *self, const char *(*text_of)(PipecProgram *)) {

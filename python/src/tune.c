@@ -83,8 +83,8 @@ static PyObject *tune_file(State *state, const char *path, PipecTuneOptions *opt
 }
 
 /* tune(path, included files as (name, text), kernel, values as texts, device, rounds, candidates,
- * near, accepted codes, seconds of a launch, function of the steps) -> [(kernel, statics, end,
- * seconds, spread, remark)], the fastest first */
+ * near, accepted codes, seconds of a launch, function of the steps, target or None) -> [(kernel,
+ * statics, end, seconds, spread, remark)], the fastest first */
 PyObject *tune(PyObject *module, PyObject *args) {
     State *state = PyModule_GetState(module);
     PipecTuneOptions options = {.size = sizeof options};
@@ -93,9 +93,9 @@ PyObject *tune(PyObject *module, PyObject *args) {
     PipecFile *files = NULL;
     Py_ssize_t candidates;
     int near;
-    if (!PyArg_ParseTuple(args, "sOsOiinpOdO", &path, &given, &options.kernel, &texts,
+    if (!PyArg_ParseTuple(args, "sOsOiinpOdOz", &path, &given, &options.kernel, &texts,
                           &options.device, &options.rounds, &candidates, &near, &codes,
-                          &options.limit, &next) ||
+                          &options.limit, &next, &options.target) ||
         !read_values(texts, words, &options.value_count) ||
         !driver_use(state, options.kernel != NULL ? options.kernel : path))
         return NULL;

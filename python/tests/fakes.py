@@ -249,7 +249,7 @@ KERNEL = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_void_p), ctypes.c_uint)
 
 _TYPES = {"bool": ctypes.c_bool, "int": ctypes.c_int, "unsigned": ctypes.c_uint, "StandinMap": Map,
           "void *": ctypes.c_void_p, "uint64_t": ctypes.c_uint64, "size_t": ctypes.c_size_t,
-          "float": ctypes.c_float}
+          "float": ctypes.c_float, "char": ctypes.c_char}
 
 
 def _members():
@@ -263,7 +263,9 @@ def _members():
             continue
         kind, names = re.fullmatch(r"(void \*|\w+ )(.*)", line, re.S).groups()
         for name in names.split(","):
-            yield name.strip(), _TYPES[kind.strip()]
+            name, _, length = name.strip().rstrip("]").partition("[")
+            kind_of = _TYPES[kind.strip()]
+            yield name, kind_of * int(length) if length else kind_of
 
 
 class Standin(ctypes.Structure):
