@@ -24,9 +24,10 @@ typedef struct Generated {
 Generated generate(Arena *arena, uint64_t seed);
 Generated generate_reductions(Arena *arena, uint64_t seed);
 
-/* True if ptxas accepts the text, without a warning and with at most `spills` bytes of spills.
- * *output: its output. */
-bool assembles(Arena *arena, const char *ptx, uint64_t spills, const char **output);
+/* True if ptxas accepts the text for the target, without a warning and with at most `spills` bytes
+ * of spills. *output: its output. */
+bool assembles(Arena *arena, const char *target, const char *ptx, uint64_t spills,
+               const char **output);
 
 /* --draw: prints a program for same-test: a line with its name and length, then the text */
 void drawn_print(const char *kind, uint64_t seed, const char *text);

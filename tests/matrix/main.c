@@ -230,7 +230,7 @@ static bool try_filling(Trial *trial, bool assemble) {
     if (tester->folder != NULL) keep(trial);
     trial->program = pipec_compile(trial->text, strlen(trial->text), &options);
     if (trial->program->manifest != NULL) {
-        fine = assemble && !assembles(trial->arena, trial->program->ptx.text, 0, &output)
+        fine = assemble && !assembles(trial->arena, "sm_90a", trial->program->ptx.text, 0, &output)
                    ? fail(trial, arena_printf(trial->arena, "ptxas complains: %s", output), NULL)
                    : run_filling(trial);
     } else if (needs_too_much(trial->program->diags)) {
