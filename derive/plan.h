@@ -103,6 +103,17 @@ typedef enum WalkKind {
     WALK_REGISTERS /* as register tiles: Tile.spread */
 } WalkKind;
 
+/* How the elements of a statement are distributed over the threads of its instance */
+typedef struct Distribution {
+    WalkKind walk;
+    int vector;   /* elements that a thread accesses at once */
+    bool crooked; /* rows of some tensor are at no launch whole vectors */
+    /* the value reads tensors that are written, only where the statement's condition holds */
+    bool masks;
+    /* a launch may decide that a copy of rows is distributed in another way (codegen/packed.c) */
+    bool packs;
+} Distribution;
+
 /* A tensor whose base, strides, or both, must be multiples of `bytes` */
 typedef struct WideTensor {
     int param, bytes;
@@ -443,6 +454,9 @@ bool plan_unsafe_signals(const Unsafe *what);
 void plan_names(Arena *arena, const Row *row, bool *tiles);
 /* True if it assigns to all elements of a register tile, each at an index of its own */
 bool plan_assigns_all(const Role *role, const Tile *tile);
+/* True if it reads a tensor that the kernel also writes */
+bool plan_is_written(const Prog *prog, const Expr *expr);
+int64_t plan_elements(const Tile *tile); /* that a statement writes; its extents are constant */
 /* The value that a statement of threads computes for an element, including a compound assignment */
 Expr *plan_value(Arena *arena, const Tile *tile);
 RowsPlan *plan_rows(Arena *arena, FlowCode *code);

@@ -29,10 +29,11 @@ typedef struct Site {
     Tile *tile;
     Role *role;
     Algebra *algebra;
-    Accesses reads; /* all X_READ of the value and of subscripts, without duplicates */
-    bool poisoned;  /* an error was reported: later checks ignore the statement */
-    bool placed;    /* a store: `before` is known */
-    bool before;    /* it may start before the tensor */
+    Accesses reads;            /* all X_READ of the value and of subscripts, without duplicates */
+    Distribution distribution; /* of a statement of threads or lanes */
+    bool poisoned;             /* an error was reported: later checks ignore the statement */
+    bool placed;               /* a store: `before` is known */
+    bool before;               /* it may start before the tensor */
 } Site;
 
 typedef struct ScalarRead { /* of an `inout` tensor, outside of tile statements */
@@ -106,18 +107,18 @@ bool tiles_ranges(Tiles *tiles, const Role *role, IndexSpace *space, Access *tar
 /* Removes from quotients the indexes that do not change them. Needs the ranges. */
 void tiles_quotients(Tiles *tiles, const Site *site);
 /* The place of a subscript */
-typedef struct Place {
+typedef struct SubPlace {
     const Role *role; /* NULL: a formula of the kernel */
     Algebra *algebra;
     const IndexSpace *space;
     int at; /* row of the role's Code, or -1 */
-} Place;
+} SubPlace;
 /* Sets affine forms; proves tile subscripts inside. False after an error. */
-bool tiles_subscripts(Tiles *tiles, const Place *place, Access *access);
+bool tiles_subscripts(Tiles *tiles, const SubPlace *place, Access *access);
 /* Proves that ranges of indexes are inside of the tensor of a claim. False after an error. */
-bool tiles_claimed(Tiles *tiles, const Place *place, const Access *target);
+bool tiles_claimed(Tiles *tiles, const SubPlace *place, const Access *target);
 /* True if each affine subscript of the access is proved to begin at 0 or later */
-bool tiles_starts_inside(Tiles *tiles, const Place *place, const Access *access);
+bool tiles_starts_inside(Tiles *tiles, const SubPlace *place, const Access *access);
 /* Refuses a statement that breaks a rule of the notation (tiles_rules.c). */
 void tiles_rules(Tiles *tiles, Site *site);
 void tiles_refuse_output(Tiles *tiles, const Access *read); /* of an `out` tensor */

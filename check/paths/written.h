@@ -11,7 +11,7 @@
 #define PIPEC_WRITTEN_H
 
 #include "check/passes.h"
-#include "derive/tiles.h"
+#include "derive/order.h"
 #include "flow/elements.h"
 #include "flow/solve.h"
 #include "flow/touched.h"

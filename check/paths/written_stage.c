@@ -119,44 +119,7 @@ const Hold *written_join_hold(Written *w, const Hold *to, const Hold *from, Span
 
 /* ---- order between statements ---------------------------------------------------------------- */
 
-/* Number of adjacent elements that a thread accesses at once, which the plan chooses later: a
- * function of the target if only the target is in memory; otherwise unknown. */
-typedef enum Grain { GRAIN_TARGET, GRAIN_UNKNOWN } Grain;
-
-static Grain grain_of(const Site *site) {
-    const IndexSpace *space = &site->tile->space;
-    for (size_t i = 0; i < site->reads.count; i++) {
-        const Access *read = site->reads.items[i];
-        bool along = false;
-        for (int d = 0; d < read->rank && space->bound > 0; d++)
-            along |= read->subs[d]->indexes >> (space->bound - 1) & 1;
-        if (read->space != SPACE_GLOBAL || along) return GRAIN_UNKNOWN;
-    }
-    return GRAIN_TARGET;
-}
-
-#define SAME_WALK_STEPS 10
-
-/* True if two statements assign each element to the same thread: then they need no order between
- * threads. */
-static bool same_walk(const Site *a, const Site *b) {
-    const Tile *one = a->tile, *two = b->tile;
-    if (a == b) return true;
-    bool same = one->space.bound == two->space.bound && one->target.rank == two->target.rank &&
-                one->class == TILE_MAP && two->class == TILE_MAP &&
-                layout_same(one->spread, two->spread);
-    if (same && !one->spread) same = grain_of(a) != GRAIN_UNKNOWN && grain_of(a) == grain_of(b);
-    for (int i = 0; i < one->space.bound && same; i++)
-        same = one->space.items[i].extent == two->space.items[i].extent;
-    for (int d = 0; d < one->target.rank && same; d++) {
-        same = one->target.affine[d].is && two->target.affine[d].is &&
-               poly_equal(algebra_poly(a->algebra, a->role, one->target.affine[d].base),
-                          algebra_poly(b->algebra, b->role, two->target.affine[d].base));
-        for (int i = 0; i < one->space.bound && same; i++)
-            same = one->target.affine[d].coef[i] == two->target.affine[d].coef[i];
-    }
-    return same;
-}
+#define SAME_THREAD_STEPS 10
 
 /* If the statement accesses elements that threads have written, or writes elements that they
  * have read, since they synchronised: the threads synchronise before it. */
@@ -177,8 +140,11 @@ static bool same_threads(const Written *w, const Hold *hold, const Site *site,
     for (const Mark *before = hold->marks; before; before = before->before) {
         arena_count(w->arena, 1);
         if (elements_first_common(before->set, set) < 0) continue;
-        arena_count(w->arena, SAME_WALK_STEPS);
-        if (before->vague || !same_walk(before->site, site) || !elements_equal(before->set, set))
+        arena_count(w->arena, SAME_THREAD_STEPS);
+        /* then the bases of the two are equal */
+        if (before->vague || !elements_equal(before->set, set) ||
+            !distribution_same(before->site, &before->site->tile->target, site,
+                               &site->tile->target))
             return false;
     }
     return true;

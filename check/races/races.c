@@ -78,7 +78,8 @@ static void add_tile(Races *r, const Role *role, int at) {
     const Row *row = &role->code->rows.items[at];
     Tile *tile = row->tile;
     bool stored = tile_is_store(tile), loaded = tile_is_load(tile), lanes = tile_is_lanes(tile);
-    Place place = {.role = role, .row = at, .tile = tile};
+    Place place = {
+        .role = role, .row = at, .tile = tile, .site = tiles_site(r->prog->tiles, row->stmt)};
     find_regions(role->code, row->region, &place);
     Gather reads = {r, place, loaded || lanes ? tile->value->read : NULL,
                     loaded ? TRANSFER_LOADED : TRANSFER_LANES};

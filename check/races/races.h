@@ -11,6 +11,7 @@
 
 #include "algebra/algebra.h"
 #include "check/sizes/trace.h"
+#include "derive/order.h"
 
 #define RACE_LOOPS 8 /* most enclosing loops of a statement */
 
@@ -28,6 +29,7 @@ typedef struct Place {
     const Role *role;
     int row;    /* of the role's Code: a TILE */
     Tile *tile; /* its statement */
+    const Site *site;
     const Access *access;
     bool write;
     Transfer transfer;

@@ -252,28 +252,16 @@ static bool all_disjoint(const Prog *prog, Algebra *algebra, const Place *const 
     return true;
 }
 
-/* True if both assign each element to the same thread. Two statements without register tiles may
- * access tensors by vectors of different lengths: then threads have other elements. */
-static bool same_threads(const Prog *prog, Algebra *algebra, const Place *a, const Place *b) {
-    const Tile *one = a->tile, *two = b->tile;
-    Digit replicas[2 * PROG_MAX_INDEXES + 1];
-    bool same = one->class == TILE_MAP && two->class == TILE_MAP &&
-                one->space.bound == two->space.bound && layout_same(one->spread, two->spread) &&
-                (one == two || one->spread != NULL) && race_disjoint(prog, algebra, a, true);
-    if (same && one->spread && (!a->write || !b->write))
-        same = !layout_replicas(one->spread, a->role->warps * 32, replicas);
-    for (int i = 0; i < one->space.bound && same; i++)
-        same = one->space.items[i].extent == two->space.items[i].extent;
-    for (int d = 0; d < a->access->rank && same; d++) {
-        same = a->access->affine[d].is && b->access->affine[d].is;
-        if (!same) break;
-        const Poly *base = algebra_poly(algebra, a->role, a->access->affine[d].base);
-        same = base && !poly_changes(algebra, base) &&
-               poly_equal(base, algebra_poly(algebra, b->role, b->access->affine[d].base));
-        for (int i = 0; i < one->space.bound && same; i++)
-            same = a->access->affine[d].coef[i] == b->access->affine[d].coef[i];
+/* True if the bases of their subscripts are equal, and do not change in between */
+static bool same_bases(Algebra *algebra, const Place *a, const Place *b) {
+    for (int d = 0; d < a->access->rank; d++) {
+        const Affine *one = &a->access->affine[d], *two = &b->access->affine[d];
+        const Poly *base = one->is ? algebra_poly(algebra, a->role, one->base) : NULL;
+        if (!base || !two->is || poly_changes(algebra, base) ||
+            !poly_equal(base, algebra_poly(algebra, b->role, two->base)))
+            return false;
     }
-    return same;
+    return true;
 }
 
 static bool in_order(const Prog *prog, Algebra *algebra, const Place *a, const Place *b) {
@@ -281,7 +269,8 @@ static bool in_order(const Prog *prog, Algebra *algebra, const Place *a, const P
     if (a == b) return race_disjoint(prog, algebra, a, true);
     for (int d = 0; d < a->access->rank; d++)
         if (parts_disjoint(prog, algebra, a, b, d)) return true;
-    return same_threads(prog, algebra, a, b);
+    return distribution_same(a->site, a->access, b->site, b->access) &&
+           race_disjoint(prog, algebra, a, true) && same_bases(algebra, a, b);
 }
 
 /* The waits of `place` if `before` came first. A role cannot wait for the reads of its own

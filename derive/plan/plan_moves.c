@@ -1,6 +1,6 @@
 /* Elementwise statements of threads: the instructions that move elements, the number of elements
  * at once, and the number in flight. */
-#include "derive/tiles.h"
+#include "derive/order.h"
 
 #define BATCH_VALUES 16 /* elements that a thread has in flight */
 #define BATCH_WORDS  16 /* .. of a copy of rows that are no whole vectors */
@@ -20,47 +20,7 @@ typedef struct Mover {
     Moves *moves;
 } Mover;
 
-/* ---- the value ------------------------------------------------------------------------------- */
-
-/* `t[i] += e` reads its own target. */
-Expr *plan_value(Arena *arena, const Tile *tile) {
-    static const BinaryOp ops[] = {[ASSIGN_SET] = OP_ADD,
-                                   [ASSIGN_ADD] = OP_ADD,
-                                   [ASSIGN_SUB] = OP_SUB,
-                                   [ASSIGN_MUL] = OP_MUL,
-                                   [ASSIGN_DIV] = OP_DIV};
-    if (tile->class == TILE_REDUCTION) return tile->value->reduce.body;
-    if (tile->class == TILE_SCAN) return tile->value->scan.body;
-    if (tile->op == ASSIGN_SET) return tile->value;
-    Expr *read = NEW(arena, Expr), *sum = NEW(arena, Expr);
-    Access *access = NEW(arena, Access);
-    *access = tile->target;
-    *read = (Expr){.kind = X_READ,
-                   .type = element_rows[tile->target.type].widens,
-                   .indexes = (uint32_t)((1ull << tile->space.bound) - 1),
-                   .span = tile->target.span};
-    read->uniformity = UNIFORM_LANE;
-    read->read = access;
-    *sum = *read;
-    sum->kind = X_BINARY;
-    sum->binary.op = ops[tile->op];
-    sum->binary.left = read;
-    sum->binary.right = tile->value;
-    sum->binary.accuracy = ACCURACY_FAST;
-    return sum;
-}
-
 /* ---- reads under `where` --------------------------------------------------------------------- */
-
-static bool is_written(const Mover *m, const Expr *expr) {
-    return expr->kind == X_READ && expr->read && expr->read->space == SPACE_GLOBAL &&
-           m->prog->params.items[expr->read->object].mode == PARAM_INOUT;
-}
-
-static void note_written(Expr *expr, void *data) {
-    Mover *m = data;
-    m->moves->masks |= is_written(m, expr);
-}
 
 /* What is computed from such reads depends on the indexes of the condition too. */
 static void add_indexes(Expr *expr, void *data) {
@@ -69,8 +29,6 @@ static void add_indexes(Expr *expr, void *data) {
 }
 
 static void mask_reads(Mover *m) {
-    if (!m->tile->where) return;
-    expr_visit(m->arena, (Expr *)(uintptr_t)m->moves->value, note_written, m);
     if (m->moves->masks) expr_visit(m->arena, (Expr *)(uintptr_t)m->moves->value, add_indexes, m);
 }
 
@@ -90,33 +48,14 @@ static const Expr *without_cast(const Mover *m, const Expr *value) {
 
 /* ---- one access ------------------------------------------------------------------------------ */
 
-/* True if `vector` elements along index `inner`, from a multiple of it, are adjacent in memory,
- * and aligned */
-static bool are_adjacent(const Mover *m, const Access *access, int inner, int vector) {
-    if (access->space != SPACE_STAGE && access->space != SPACE_SHARED) return false;
-    if (inner < 0) return false;
-    const Layout *layout = access_layout(m->prog, m->role, access);
-    int last = access->rank - 1;
-    if (layout->panel % vector != 0 || layout->padding % vector != 0) return false;
-    for (int axis = 0; axis < access->rank; axis++) {
-        const Affine *affine = &access->affine[axis];
-        if (!affine->is || affine->coef[inner] != (axis == last ? 1 : 0)) return false;
-    }
-    const Affine *affine = &access->affine[last];
-    for (int i = 0; i < PROG_MAX_INDEXES; i++)
-        if (i != inner && affine->coef[i] % vector != 0) return false;
-    return affine->multiple % vector == 0 &&
-           (int64_t)vector * element_rows[access->type].bytes % 4 == 0;
-}
-
 /* An accumulator's 8 x 8 elements and a tile of 16-bit elements: rows of the one are rows, or
  * columns, of the other. */
 static MoveKind matrix_move(const Mover *m, const Access *access) {
     if (m->moves->rows < 0) return MOVE_EACH;
     if (access->space != SPACE_STAGE && access->space != SPACE_SHARED) return MOVE_EACH;
     if (element_rows[access->type].bytes != 2) return MOVE_EACH;
-    if (are_adjacent(m, access, m->moves->columns, 8)) return MOVE_MATRICES;
-    if (are_adjacent(m, access, m->moves->rows, 8)) return MOVE_TRANSPOSED;
+    if (access_adjacent(m->prog, m->role, access, m->moves->columns, 8)) return MOVE_MATRICES;
+    if (access_adjacent(m->prog, m->role, access, m->moves->rows, 8)) return MOVE_TRANSPOSED;
     return MOVE_EACH;
 }
 
@@ -125,7 +64,8 @@ static MoveKind move_of(const Mover *m, const Access *access) {
     if (access->space == SPACE_REGISTER) return MOVE_REGISTERS;
     MoveKind matrices = matrix_move(m, access);
     if (matrices != MOVE_EACH) return matrices;
-    bool vector = moves->vector > 1 && are_adjacent(m, access, moves->inner, moves->vector);
+    bool vector =
+        moves->vector > 1 && access_adjacent(m->prog, m->role, access, moves->inner, moves->vector);
     return vector ? MOVE_VECTOR : MOVE_EACH;
 }
 
@@ -137,7 +77,8 @@ static void widen_globals(Mover *m) {
     for (size_t i = 0; i < moves->reads.count; i++) {
         MovedRead *read = &moves->reads.items[i];
         const Access *access = read->expr->read;
-        if (moves->masks && is_written(m, read->expr) && expr_depends(m->tile->where, moves->inner))
+        if (moves->masks && plan_is_written(m->prog, read->expr) &&
+            expr_depends(m->tile->where, moves->inner))
             continue;
         if (wide_fits(m->prog, access, moves->inner, moves->vector) &&
             wide_require(m->arena, m->prog, m->tile, access, moves->vector, &moves->wide))
@@ -157,66 +98,7 @@ static MoveKind move_of_read(const Mover *m, const Expr *read) {
 
 /* ---- vectors --------------------------------------------------------------------------------- */
 
-/* Tiles and tensors that are traversed along the innermost index */
-typedef struct Along {
-    bool global, wide;           /* some tensor; all memory allows vectors */
-    VEC(const Access *) vectors; /* those that allow vectors */
-    Traffic traffic;             /* of these */
-    int64_t crooked;             /* what divides rows that are no whole vectors; 0: none known */
-} Along;
-
-static bool allows(const Mover *m, const Access *access, int vector) {
-    int inner = m->moves->inner;
-    return access->space == SPACE_GLOBAL ? wide_fits(m->prog, access, inner, vector)
-                                         : are_adjacent(m, access, inner, vector);
-}
-
-static void add_along(const Mover *m, const Access *access, Along *along) {
-    bool global = access->space == SPACE_GLOBAL;
-    bool fits = allows(m, access, global ? VECTOR_BYTES / element_rows[access->type].bytes : 4);
-    along->global |= global;
-    along->wide &= fits;
-    if (!fits) return;
-    int64_t crooked = crooked_rows(m->prog, access);
-    if (crooked > 0) along->crooked = common_divisor(along->crooked, crooked);
-    vec_push(m->arena, &along->vectors, access);
-    traffic_add(&along->traffic, &m->tile->space, access);
-}
-
-static bool all_allow(const Mover *m, const Along *along, int vector) {
-    bool all = true;
-    for (size_t i = 0; i < along->vectors.count; i++)
-        all &= allows(m, along->vectors.items[i], vector);
-    return all;
-}
-
-static int64_t elements_of(const Tile *tile) {
-    int64_t total = 1;
-    for (int i = 0; i < tile->space.bound; i++) total *= tile->space.items[i].extent;
-    return total;
-}
-
 static int64_t threads_of(const Mover *m) { return (int64_t)m->role->warps * 32; }
-
-/* If some tensor does not allow vectors, adjacent threads access adjacent elements. */
-static int flat_vector(const Mover *m) {
-    Moves *moves = m->moves;
-    Along along = {.wide = true};
-    add_along(m, &m->tile->target, &along);
-    for (size_t i = 0; i < moves->reads.count; i++) {
-        const Expr *read = moves->reads.items[i].expr;
-        if (expr_depends(read, moves->inner)) add_along(m, read->read, &along);
-    }
-    if ((along.global && !along.wide) || along.vectors.count == 0) return 1;
-    int vector = traffic_vector(&along.traffic);
-    while (m->tile->space.items[moves->inner].extent % vector != 0) vector /= 2;
-    moves->crooked = along.crooked > 0;
-    while (moves->crooked && along.crooked % vector != 0) vector /= 2;
-    while (vector > 1 && !all_allow(m, &along, vector)) vector /= 2;
-    /* all threads take part in traffic to global memory */
-    while (along.global && vector > 1 && elements_of(m->tile) < threads_of(m) * vector) vector /= 2;
-    return vector;
-}
 
 /* Registers per element, in values; an address in global memory and its guard count as several. */
 static int values_of_element(const Mover *m) {
@@ -238,18 +120,6 @@ static int batch_of(const Mover *m) {
 }
 
 /* ---- the statement --------------------------------------------------------------------------- */
-
-static bool is_dynamic(const IndexSpace *space) {
-    for (int i = 0; i < space->bound; i++)
-        if (space->items[i].extent < 0) return true;
-    return false;
-}
-
-static WalkKind walk_of(const Tile *tile) {
-    if (tile->spread != NULL) return WALK_REGISTERS;
-    if (tile->space.bound == 0) return WALK_ONE;
-    return is_dynamic(&tile->space) ? WALK_LAUNCH : WALK_FLAT;
-}
 
 static bool *quads_of(const Mover *m) {
     const RegisterLayout *layout = m->tile->spread;
@@ -304,7 +174,7 @@ static uint32_t *ends_of(const Mover *m, const RegisterLayout *layout) {
 static void walk_registers(const Mover *m) {
     const RegisterLayout *layout = m->tile->spread;
     Moves *moves = m->moves;
-    moves->vector = layout_vector(layout, &moves->inner);
+    (void)layout_vector(layout, &moves->inner);
     moves->vectors = layout_registers(layout) / moves->vector;
     for (int s = 0; s < layout->count; s++)
         if (ends_within(&layout->spreads[s]) && !moves->ends) moves->ends = ends_of(m, layout);
@@ -333,7 +203,7 @@ static void note_reads(Mover *m) {
 /* Sets the elements of each round of the instance's threads, and the number of rounds */
 static void plan_rounds(const Mover *m) {
     Moves *moves = m->moves;
-    int64_t total = elements_of(m->tile), round = threads_of(m) * moves->vector;
+    int64_t total = plan_elements(m->tile), round = threads_of(m) * moves->vector;
     moves->total = total;
     moves->rounds = total / round;
     moves->looped =
@@ -358,8 +228,11 @@ static bool copies_bits(const Mover *m) {
 static Moves *moves_of(Arena *arena, const FlowCode *code, const Tile *tile, const Scaled *scaled) {
     Moves *moves = NEW(arena, Moves);
     Mover m = {arena, code->prog, code->role, tile, moves};
-    *moves = (Moves){.walk = walk_of(tile),
-                     .vector = 1,
+    const Distribution distribution = distribution_of(arena, code->prog, code->role, tile);
+    *moves = (Moves){.walk = distribution.walk,
+                     .vector = distribution.vector,
+                     .crooked = distribution.crooked,
+                     .masks = distribution.masks,
                      .inner = tile->space.bound - 1,
                      .looping = -1,
                      .rows = -1,
@@ -372,10 +245,6 @@ static Moves *moves_of(Arena *arena, const FlowCode *code, const Tile *tile, con
     mask_reads(&m);
     note_reads(&m);
     if (tile->spread != NULL) plan_loop(moves, tile->spread);
-    if (tile->class == TILE_LANES)
-        moves->vector = tile->piece.elements;
-    else if (moves->walk == WALK_FLAT)
-        moves->vector = flat_vector(&m);
     for (size_t i = 0; i < moves->reads.count; i++) {
         MovedRead *read = &moves->reads.items[i];
         read->kind = move_of_read(&m, read->expr);

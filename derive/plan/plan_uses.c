@@ -72,3 +72,42 @@ int *plan_first(Arena *arena, const RegisterLayout *layout, uint32_t indexes, in
     }
     return first;
 }
+
+/* `t[i] += e` reads its own target. */
+Expr *plan_value(Arena *arena, const Tile *tile) {
+    static const BinaryOp ops[] = {[ASSIGN_SET] = OP_ADD,
+                                   [ASSIGN_ADD] = OP_ADD,
+                                   [ASSIGN_SUB] = OP_SUB,
+                                   [ASSIGN_MUL] = OP_MUL,
+                                   [ASSIGN_DIV] = OP_DIV};
+    if (tile->class == TILE_REDUCTION) return tile->value->reduce.body;
+    if (tile->class == TILE_SCAN) return tile->value->scan.body;
+    if (tile->op == ASSIGN_SET) return tile->value;
+    Expr *read = NEW(arena, Expr), *sum = NEW(arena, Expr);
+    Access *access = NEW(arena, Access);
+    *access = tile->target;
+    *read = (Expr){.kind = X_READ,
+                   .type = element_rows[tile->target.type].widens,
+                   .indexes = (uint32_t)((1ull << tile->space.bound) - 1),
+                   .span = tile->target.span};
+    read->uniformity = UNIFORM_LANE;
+    read->read = access;
+    *sum = *read;
+    sum->kind = X_BINARY;
+    sum->binary.op = ops[tile->op];
+    sum->binary.left = read;
+    sum->binary.right = tile->value;
+    sum->binary.accuracy = ACCURACY_FAST;
+    return sum;
+}
+
+bool plan_is_written(const Prog *prog, const Expr *expr) {
+    return expr->kind == X_READ && expr->read && expr->read->space == SPACE_GLOBAL &&
+           prog->params.items[expr->read->object].mode == PARAM_INOUT;
+}
+
+int64_t plan_elements(const Tile *tile) {
+    int64_t total = 1;
+    for (int i = 0; i < tile->space.bound; i++) total *= tile->space.items[i].extent;
+    return total;
+}

@@ -3,7 +3,7 @@
  *
  * Visits every tile statement of every role once, then `ensures`, then all copies together,
  * because their layouts must agree. */
-#include "derive/tiles.h"
+#include "derive/order.h"
 #include "flow/code.h"
 
 Site *tiles_site(Tiles *tiles, const Stmt *stmt) {
@@ -47,7 +47,7 @@ static void add_site(Walker *walker, const Row *row) {
         return;
     }
     tiles_quotients(tiles, site);
-    const Place place = {site->role, site->algebra, &tile->space, row_number(site->role, row)};
+    const SubPlace place = {site->role, site->algebra, &tile->space, row_number(site->role, row)};
     bool fine = tiles_subscripts(tiles, &place, &tile->target);
     for (size_t i = 0; i < site->reads.count; i++)
         fine &= tiles_subscripts(tiles, &place, site->reads.items[i]);
@@ -59,7 +59,8 @@ static void check_scalar_read(Walker *walker, Access *read) {
     static const IndexSpace none = {0};
     Tiles *tiles = walker->tiles;
     Role *role = walker->role;
-    if (!tiles_subscripts(tiles, &(Place){role, walker->algebra, &none, walker->at}, read)) return;
+    if (!tiles_subscripts(tiles, &(SubPlace){role, walker->algebra, &none, walker->at}, read))
+        return;
     if (read->space == SPACE_REGISTER && !role->tiles.items[read->object].reduced) {
         Diag *diag = diag_at(tiles->diags, P0205, read->span,
                              "one element of `%s` is read by all threads, but one thread holds it",
@@ -106,7 +107,7 @@ static void check_formula(Tiles *tiles, IndexSpace *space, Access *target, Expr 
     if (tiles_reads(tiles, NULL, value, &reads) ||
         !tiles_ranges(tiles, NULL, space, target, &reads, true))
         return;
-    const Place place = {NULL, tiles->formulas, space, -1};
+    const SubPlace place = {NULL, tiles->formulas, space, -1};
     if (target && tiles_subscripts(tiles, &place, target)) tiles_claimed(tiles, &place, target);
     for (size_t i = 0; i < reads.count; i++) tiles_subscripts(tiles, &place, reads.items[i]);
 }
@@ -123,7 +124,7 @@ static void check_example(Tiles *tiles, Example *example) {
     }
     if (tiles_reads(tiles, NULL, example->value, &reads)) return;
     for (size_t i = 0; i < reads.count; i++)
-        tiles_subscripts(tiles, &(Place){NULL, tiles->formulas, &none, -1}, reads.items[i]);
+        tiles_subscripts(tiles, &(SubPlace){NULL, tiles->formulas, &none, -1}, reads.items[i]);
 }
 
 static void check_ensures(Tiles *tiles) {
@@ -230,6 +231,16 @@ static void find_uses(Tiles *tiles) {
     }
 }
 
+/* Needs layouts */
+static void share_elements(Tiles *tiles) {
+    for (size_t i = 0; i < tiles->sites.count; i++) {
+        Site *site = tiles->sites.items[i];
+        MovedBy mover = class_rows[site->tile->class].mover;
+        if (!site->poisoned && (mover == MOVER_THREADS || mover == MOVER_LANES))
+            site->distribution = distribution_of(tiles->arena, tiles->prog, site->role, site->tile);
+    }
+}
+
 /* ---- all ------------------------------------------------------------------------------------- */
 
 Tiles *tiles_check(Arena *arena, Prog *prog, Diags *diags) {
@@ -260,5 +271,6 @@ Tiles *tiles_check(Arena *arena, Prog *prog, Diags *diags) {
     boxes_pitches(tiles);
     tiles_banks(tiles);
     find_uses(tiles);
+    share_elements(tiles);
     return tiles;
 }

@@ -77,8 +77,8 @@ typedef enum Wish { WISH_NONE, WISH_LOAD, WISH_STORE, WISH_LANES } Wish;
 /* A store of a box that starts before its tensor, along any axis, ends with an illegal instruction
  * (seen on an H200; a load gives zeros, and a store after the tensor is dropped). */
 static bool may_start_before(Tiles *tiles, Site *site) {
-    const Place place = {site->role, site->algebra, &site->tile->space,
-                         (int)(site->row - site->role->code->rows.items)};
+    const SubPlace place = {site->role, site->algebra, &site->tile->space,
+                            (int)(site->row - site->role->code->rows.items)};
     if (!site->placed) site->before = !tiles_starts_inside(tiles, &place, &site->tile->target);
     site->placed = true;
     return site->before;

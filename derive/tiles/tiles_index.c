@@ -328,7 +328,7 @@ static const Poly *same_remainder(Algebra *algebra, const Poly *sum, int64_t by,
 
 /* 1 + the index that (c*i + ..) % n rotates, or 0: with at most n / gcd(c, n) values, they have
  * different remainders. A sum that wraps keeps its remainder for powers of two only. */
-static int rotation_of(const Place *place, const Access *access, int d) {
+static int rotation_of(const SubPlace *place, const Access *access, int d) {
     const Expr *sub = access->subs[d];
     Algebra *algebra = place->algebra;
     int64_t by, coef;
@@ -472,7 +472,7 @@ static Sides sides(Algebra *algebra, const Poly *position, const Poly *past) {
 }
 
 /* Uses the values of variables at the row, and the conditions of its path */
-static Sides sides_on_path(Tiles *tiles, const Place *place, Expr *sub, const Poly *past) {
+static Sides sides_on_path(Tiles *tiles, const SubPlace *place, Expr *sub, const Poly *past) {
     FlowCode *code = place->role->code;
     PathMark mark = values_assume(tiles->arena, code, place->at);
     Sides out = sides(place->algebra, values_poly(tiles->arena, code, place->at, sub), past);
@@ -481,7 +481,7 @@ static Sides sides_on_path(Tiles *tiles, const Place *place, Expr *sub, const Po
 }
 
 /* Uses also what is known of values that the role has read from memory before */
-static Sides sides_again(Tiles *tiles, const Place *place, Expr *sub, const Poly *past) {
+static Sides sides_again(Tiles *tiles, const SubPlace *place, Expr *sub, const Poly *past) {
     FlowCode *code = place->role->code;
     PathMark mark = values_assume(tiles->arena, code, place->at);
     const Again again = again_find(tiles->arena, code, place->at);
@@ -492,7 +492,7 @@ static Sides sides_again(Tiles *tiles, const Place *place, Expr *sub, const Poly
     return out;
 }
 
-static bool check_inside(Tiles *tiles, const Place *place, const Access *access, Expr *sub,
+static bool check_inside(Tiles *tiles, const SubPlace *place, const Access *access, Expr *sub,
                          Expr *extent) {
     Algebra *algebra = place->algebra;
     algebra->space = place->space;
@@ -521,13 +521,13 @@ static bool check_inside(Tiles *tiles, const Place *place, const Access *access,
 }
 
 /* True if the subscript is proved to be at least 0; mostly by its range alone */
-static bool starts_inside(Tiles *tiles, const Place *place, Expr *base) {
+static bool starts_inside(Tiles *tiles, const SubPlace *place, Expr *base) {
     Algebra *algebra = place->algebra;
     return algebra_never_negative(algebra, algebra_poly(algebra, place->role, base)) ||
            sides_on_path(tiles, place, base, poly_constant(algebra, 0)).low;
 }
 
-bool tiles_starts_inside(Tiles *tiles, const Place *place, const Access *access) {
+bool tiles_starts_inside(Tiles *tiles, const SubPlace *place, const Access *access) {
     for (int d = 0; d < access->rank; d++)
         if (access->affine[d].is && access->affine[d].base &&
             !starts_inside(tiles, place, access->affine[d].base))
@@ -535,7 +535,7 @@ bool tiles_starts_inside(Tiles *tiles, const Place *place, const Access *access)
     return true;
 }
 
-bool tiles_claimed(Tiles *tiles, const Place *place, const Access *target) {
+bool tiles_claimed(Tiles *tiles, const SubPlace *place, const Access *target) {
     bool fine = true;
     for (int d = 0; d < target->rank; d++)
         for (int i = 0; i < place->space->count && fine; i++)
@@ -545,7 +545,7 @@ bool tiles_claimed(Tiles *tiles, const Place *place, const Access *target) {
     return fine;
 }
 
-bool tiles_subscripts(Tiles *tiles, const Place *place, Access *access) {
+bool tiles_subscripts(Tiles *tiles, const SubPlace *place, Access *access) {
     const Role *role = place->role;
     bool fine = true;
     for (int d = 0; d < access->rank; d++) {
