@@ -13,7 +13,7 @@
 enum {
     FACT_CODE = 1,        /* each role as rows */
     FACT_UNIFORM = 2,     /* variation of each value and of each region's control */
-    FACT_TURNS = 4,       /* places of turns; pipes whose stages each belong to one instance */
+    FACT_TURNS = 4,       /* places of turns */
     FACT_CLASSES = 8,     /* of copies and statements, layouts, use of pipes by roles */
     FACT_VALUES = 16,     /* of variables, at each row */
     FACT_ARRIVALS = 8192, /* number of explicit arrivals, for --emit */
@@ -35,8 +35,7 @@ enum {
  * before elaboration */
 void passes_run(Arena *arena, Prog *prog, Known *known, Diags *diags, size_t errors);
 
-/* Needs elaborate; numbers `turn` blocks and checks their places; sets the pipes whose stages
- * each belong to one instance */
+/* Needs uniformity; checks the places of `turn` blocks */
 void turns_check(Arena *arena, Prog *prog, Diags *diags);
 /* Needs Code: each role takes every tile of a dynamic grid exactly once */
 void dynamic_check(Arena *arena, Prog *prog, Diags *diags);

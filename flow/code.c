@@ -20,6 +20,12 @@ bool code_inside(const FlowCode *code, int inner, int outer) {
     return inner == outer;
 }
 
+bool code_in_grid(const FlowCode *code, int region) {
+    while (region >= 0 && code->regions.items[region].kind != REGION_GRID)
+        region = code->regions.items[region].parent;
+    return region >= 0;
+}
+
 /* ---- accesses of a row ----------------------------------------------------------------------- */
 
 static void visit_if(Expr *expr, void (*visit)(Expr *, void *), void *data) {

@@ -144,6 +144,8 @@ void code_print_held(const Prog *prog, Arena *arena, Str *out);
 void code_print_arrivals(const Prog *prog, Arena *arena, Str *out);
 /* true if they are equal, or one contains the other */
 bool code_inside(const FlowCode *code, int inner, int outer);
+/* true for a loop over the grid, and regions in it */
+bool code_in_grid(const FlowCode *code, int region);
 
 /* By region: the row, an END or a NEXT, at which threads that diverged in the region have
  * rejoined: its own END, or the target of a LEAVE in it. `returns`: includes a LEAVE that ends

@@ -192,19 +192,13 @@ static void end_iteration(const Uniform *u, State *state, int region) {
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static bool in_grid(const Uniform *u, int region) {
-    for (; region >= 0; region = u->code->regions.items[region].parent)
-        if (u->code->regions.items[region].kind == REGION_GRID) return true;
-    return false;
-}
-
 /* An instance of a role in turn keeps values from its iterations of the grid to its next ones,
  * which the other instances do not have. */
 static void set(const Uniform *u, State *state, const Row *row) {
     Vary value = of(u, state, row->value) | control(u, state, row->region);
     bool known = valid_index(row->local, u->role->locals.count);
     bool carried = known && u->role->in_turn && !u->role->locals.items[row->local].in_grid;
-    if (carried && in_grid(u, row->region)) value |= INSTANCES;
+    if (carried && code_in_grid(u->code, row->region)) value |= INSTANCES;
     put(u, state, row->local, value);
 }
 

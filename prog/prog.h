@@ -80,7 +80,7 @@ typedef struct RoleTile { /* a `shared` tile or a `var` tile of a role */
 typedef struct PipeUse {
     bool uses; /* acquires it */
     /* each stage goes to one instance: acquired in the loop over the grid of a role in turn;
-     * filled by turns */
+     * filled by tiles */
     bool in_turn;
     Agents agents; /* which access its stages; ADDRESS: filled by elaborate */
     /* LANES_IN, and some consumer reads asynchronously: waits for the cp.async, then a fence and

@@ -182,7 +182,7 @@ static bool is_in_grid(const Carried *c, Span place) {
     for (size_t at = 0; at < c->code->rows.count; at++) {
         const Row *row = &c->code->rows.items[at];
         if ((within(place, row->span) || within(place, row->head)) &&
-            carried_in_grid(c->code, (int)at))
+            code_in_grid(c->code, c->code->rows.items[at].region))
             return true;
     }
     return false;
@@ -290,7 +290,7 @@ static bool numbers_stages(const Carried *c, const Unsafe *unsafe) {
         const Row *row = &c->code->rows.items[at];
         bool acquires =
             row->kind == ROW_ACQUIRE && valid_index(row->handle, c->role->handles.count);
-        if (acquires && carried_in_grid(c->code, (int)at) &&
+        if (acquires && code_in_grid(c->code, c->code->rows.items[at].region) &&
             c->role->handles.items[row->handle].pipe == unsafe->pipe)
             return true;
     }
@@ -487,11 +487,13 @@ static Object tile_object(const RoleTile *tile, bool outlives) {
 static bool find_outliving(Carried *c, bool *outlives) {
     bool *opened = NEW_ARRAY(c->arena, bool, c->count + 1), any = c->role->in_turn;
     for (size_t at = 0; at < c->code->rows.count; at++)
-        if (carried_in_grid(c->code, (int)at) && object_opened(c, &c->code->rows.items[at]) >= 0)
+        if (code_in_grid(c->code, c->code->rows.items[at].region) &&
+            object_opened(c, &c->code->rows.items[at]) >= 0)
             opened[object_opened(c, &c->code->rows.items[at])] = true;
     for (size_t at = 0; at < c->code->rows.count; at++) {
         const Row *row = &c->code->rows.items[at];
-        int object = carried_in_grid(c->code, (int)at) ? object_set(c, row) : -1;
+        int object =
+            code_in_grid(c->code, c->code->rows.items[at].region) ? object_set(c, row) : -1;
         any |= row->kind == ROW_UNSAFE;
         if (object < 0 || opened[object]) continue;
         outlives[object] = true, any = true;
@@ -527,8 +529,9 @@ static void find_objects(Carried *c, const bool *outlives) {
         c->crossed[i].object = (int)i;
     }
     for (size_t at = 0; at < c->code->rows.count; at++) {
-        int object =
-            carried_in_grid(c->code, (int)at) ? object_set(c, &c->code->rows.items[at]) : -1;
+        int object = code_in_grid(c->code, c->code->rows.items[at].region)
+                         ? object_set(c, &c->code->rows.items[at])
+                         : -1;
         if (object >= 0) c->objects[object].written = c->code->rows.items[at].span;
     }
 }

@@ -120,7 +120,6 @@ bool carried_fills_same(Arena *arena, const FlowCode *producer, int pipe);
 
 /* ---- carried_pipes.c ------------------------------------------------------------------------- */
 
-bool carried_in_grid(const FlowCode *code, int at);
 /* Pipes whose two ends count differently before the loop over the grid; sets `unaligned`, by
  * pipe */
 bool *carried_pipes(Arena *arena, const Prog *prog, Diags *diags);

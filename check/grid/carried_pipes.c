@@ -3,12 +3,6 @@
  * later tiles of the block are skipped. */
 #include "check/grid/carried.h"
 
-bool carried_in_grid(const FlowCode *code, int at) {
-    for (int r = code->rows.items[at].region; r >= 0; r = code->regions.items[r].parent)
-        if (code->regions.items[r].kind == REGION_GRID) return true;
-    return false;
-}
-
 static int grid_around(const FlowCode *code, int region) {
     while (region >= 0 && code->regions.items[region].kind != REGION_GRID)
         region = code->regions.items[region].parent;

@@ -1,5 +1,5 @@
 /* Instances that take turns: places of `turn { }`, and the order in which the instances of a
- * role in turn acquire. Needs Code; marks the pipes whose stages each belong to one instance.
+ * role in turn acquire. Needs Code.
  *
  * Each `turn` has a token that is passed around the instances of a role: in each iteration each
  * instance gets it once. This holds if a turn is in the body of its loop without a condition, no
@@ -59,12 +59,6 @@ static int pipe_of(const Turns *turns, const Row *row) { /* acquired by it, or -
         return -1;
     int pipe = turns->role->handles.items[row->handle].pipe;
     return valid_index(pipe, turns->prog->pipes.count) ? pipe : -1;
-}
-
-static bool in_grid(const Turns *turns, int region) {
-    for (; region >= 0; region = parent_of(turns, region))
-        if (code_region(turns->code, region)->kind == REGION_GRID) return true;
-    return false;
 }
 
 /* ---- places of turns ------------------------------------------------------------------------- */
@@ -197,7 +191,7 @@ static void visit_place(Turns *turns, const Row *row) {
     if (!turns->role->in_turn) return;
     if (pipe >= 0 && !row->every) {
         const Row **first =
-            in_grid(turns, row->region) ? &turns->inside[pipe] : &turns->outside[pipe];
+            code_in_grid(turns->code, row->region) ? &turns->inside[pipe] : &turns->outside[pipe];
         if (!*first) *first = row;
     }
     if (row->kind != ROW_LOOP || region->kind != REGION_GRID) return;
@@ -229,9 +223,8 @@ static void check_leave(Turns *turns, const Row *row) {
 
 /* ---- pipes ----------------------------------------------------------------------------------- */
 
-static void mark_pipes(Turns *turns) {
+static void check_pipes(Turns *turns) {
     for (size_t p = 0; p < turns->prog->pipes.count; p++) {
-        turns->role->pipes[p].in_turn = turns->inside[p] != NULL;
         if (!turns->inside[p] || !turns->outside[p]) continue;
         Diag *diag = diag_at(
             turns->diags, P0408, turns->outside[p]->head,
@@ -262,7 +255,7 @@ static void check_role(Turns *turns) {
     if (role->in_turn && role->instances > 1) {
         if (turns->grid < 0 && !words_failed(turns->diags)) refuse_no_grid(turns);
         if (turns->grid >= 0) turns->owners[turns->grid] = turns->owned = true;
-        mark_pipes(turns);
+        check_pipes(turns);
     }
     for (size_t at = 0; at < code->rows.count && turns->owned; at++)
         if (code->rows.items[at].kind == ROW_LEAVE) check_leave(turns, &code->rows.items[at]);
@@ -293,7 +286,7 @@ static bool runs_once(const Region *region) {
 static void visit_acquire(Turns *turns, const Row *row) {
     int pipe = pipe_of(turns, row);
     visit_leave(turns, row);
-    if (pipe < 0 || !in_grid(turns, row->region)) return;
+    if (pipe < 0 || !code_in_grid(turns->code, row->region)) return;
     Acquire acquire = {
         .row = row, .pipe = pipe, .end = turns->role->handles.items[row->handle].end, .turn = -1};
     for (int at = row->region; at > 0; at = parent_of(turns, at)) {

@@ -201,6 +201,17 @@ static void use_read(Access *access, bool written, void *data) {
         note_read(walk->prog, walk->role, access);
 }
 
+/* Sets the pipes of which each stage goes to one instance */
+static void find_turns(Role *role) {
+    const FlowCode *code = role->code;
+    for (size_t at = 0; at < code->rows.count && role->in_turn && role->instances > 1; at++) {
+        const Row *row = code_row(code, (int)at);
+        if (row->kind != ROW_ACQUIRE || row->every || row->handle < 0) continue;
+        int pipe = role->handles.items[row->handle].pipe;
+        if (pipe >= 0 && code_in_grid(code, row->region)) role->pipes[pipe].in_turn = true;
+    }
+}
+
 /* Needs classes */
 static void find_uses(Tiles *tiles) {
     Prog *prog = tiles->prog;
@@ -257,6 +268,7 @@ Tiles *tiles_check(Arena *arena, Prog *prog, Diags *diags) {
         tiles->algebras[r] = role->code->algebra;
         Walker walker = {tiles, role, tiles->algebras[r], 0};
         if (!role->pipes) role->pipes = NEW_ARRAY(arena, PipeUse, prog->pipes.count + 1);
+        find_turns(role);
         for (size_t at = 0; at < role->code->rows.count; at++)
             visit_row(&walker, &role->code->rows.items[at]);
     }
