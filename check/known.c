@@ -42,46 +42,35 @@ KnownCode *known_find(Known *known, const Key *key) {
     return entry;
 }
 
-/* ---- payload, for the pass `written` --------------------------------------------------------- */
+/* ---- stages, for the pass `written` ---------------------------------------------------------- */
 
-typedef enum Way { KEEP, GIVE, COMPARE } Way;
+static size_t rows_of(const Prog *prog, size_t role) {
+    return prog->roles.items[role].code->rows.count;
+}
 
-/* Stores, restores or compares the numbers of FACT_PAYLOAD: Tile.order of each row and
- * PipeUse.tx_bytes of each pipe. False if a number differs from the stored one. */
-static bool pass_payload(Way way, int64_t *kept, const Prog *prog) {
-    bool same = true;
-    for (size_t r = 0; r < prog->roles.count; r++) {
-        const FlowCode *code = prog->roles.items[r].code;
-        for (size_t at = 0; at < code->rows.count; at++, kept++) {
-            Tile *tile = code->rows.items[at].tile;
-            if (tile == NULL) continue;
-            if (way == KEEP) *kept = tile->order;
-            if (way == GIVE) tile->order = (int)*kept;
-            same = same && *kept == tile->order;
-        }
-        for (size_t p = 0; p < prog->pipes.count; p++, kept++) {
-            PipeUse *use = prog->roles.items[r].pipes;
-            if (use == NULL) continue;
-            if (way == KEEP) *kept = use[p].tx_bytes;
-            if (way == GIVE) use[p].tx_bytes = (uint32_t)*kept;
-            same = same && *kept == use[p].tx_bytes;
-        }
+void known_keep_stages(Known *known, KnownCode *entry, const Prog *prog) {
+    size_t roles = prog->roles.count, pipes = prog->pipes.count;
+    entry->stages = NEW_ARRAY(known->arena, StageOrder, roles + 1);
+    for (size_t r = 0; r < roles; r++) {
+        const StageOrder *from = &prog->plan->roles[r].stages;
+        StageOrder *to = &entry->stages[r];
+        to->waits = NEW_ARRAY(known->arena, bool, rows_of(prog, r) + 1);
+        to->bytes = NEW_ARRAY(known->arena, uint32_t, pipes + 1);
+        memcpy(to->waits, from->waits, rows_of(prog, r) * sizeof *to->waits);
+        memcpy(to->bytes, from->bytes, pipes * sizeof *to->bytes);
     }
-    return same;
 }
 
-void known_keep_payload(Known *known, KnownCode *entry, const Prog *prog) {
-    size_t count = 0;
-    for (size_t r = 0; r < prog->roles.count; r++)
-        count += prog->roles.items[r].code->rows.count + prog->pipes.count;
-    entry->payload = NEW_ARRAY(known->arena, int64_t, count);
-    (void)pass_payload(KEEP, entry->payload, prog);
+void known_give_stages(const KnownCode *entry, const Prog *prog) {
+    for (size_t r = 0; r < prog->roles.count; r++) prog->plan->roles[r].stages = entry->stages[r];
 }
 
-void known_give_payload(const KnownCode *entry, const Prog *prog) {
-    (void)pass_payload(GIVE, entry->payload, prog);
-}
-
-bool known_has_payload(const KnownCode *entry, const Prog *prog) {
-    return pass_payload(COMPARE, entry->payload, prog);
+bool known_has_stages(const KnownCode *entry, const Prog *prog) {
+    for (size_t r = 0; r < prog->roles.count; r++) {
+        const StageOrder *a = &prog->plan->roles[r].stages, *b = &entry->stages[r];
+        if (memcmp(a->waits, b->waits, rows_of(prog, r) * sizeof *a->waits) != 0 ||
+            memcmp(a->bytes, b->bytes, prog->pipes.count * sizeof *a->bytes) != 0)
+            return false;
+    }
+    return true;
 }

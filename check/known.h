@@ -11,19 +11,18 @@
 typedef struct KnownCode {
     const uint32_t *words; /* key of the Code */
     size_t count;
-    uint64_t sum;   /* weighted sum of the words: different sums mean different Codes */
-    uint64_t clean; /* bit i: pass i has reported nothing */
-    /* values of FACT_PAYLOAD, one for each row and for each pipe of a role; NULL: not known */
-    int64_t *payload;
+    uint64_t sum;       /* weighted sum of the words: different sums mean different Codes */
+    uint64_t clean;     /* bit i: pass i has reported nothing */
+    StageOrder *stages; /* FACT_STAGES by role; NULL: not known */
 } KnownCode;
 
 /* The entry of this Code; a new entry has no passes. NULL: the limit on the size is reached. */
 KnownCode *known_find(Known *known, const Key *key);
 
-/* Store FACT_PAYLOAD of a program, and restore it in another program with the same Code */
-void known_keep_payload(Known *known, KnownCode *entry, const Prog *prog);
-void known_give_payload(const KnownCode *entry, const Prog *prog);
-/* true if the program has the stored FACT_PAYLOAD */
-bool known_has_payload(const KnownCode *entry, const Prog *prog);
+/* Store FACT_STAGES of a program, and restore it in another program with the same Code */
+void known_keep_stages(Known *known, KnownCode *entry, const Prog *prog);
+void known_give_stages(const KnownCode *entry, const Prog *prog);
+/* true if the program has the stored FACT_STAGES */
+bool known_has_stages(const KnownCode *entry, const Prog *prog);
 
 #endif

@@ -1,5 +1,6 @@
 /* Runs the passes of passes.def over an elaborated program. */
 #include "check/known.h"
+#include "derive/order.h"
 #include "flow/uniform.h"
 #include "flow/values.h"
 
@@ -34,6 +35,11 @@ static void find_values(Arena *arena, Prog *prog, Diags *diags) {
 static void make_plans(Arena *arena, Prog *prog, Diags *diags) {
     (void)diags;
     plan_make(arena, prog);
+}
+
+static void find_order(Arena *arena, Prog *prog, Diags *diags) {
+    (void)diags;
+    order_find(arena, prog);
 }
 
 static void classify(Arena *arena, Prog *prog, Diags *diags) {
@@ -77,7 +83,7 @@ static const PassRow rows[] = {
 _Static_assert(COUNT_OF(rows) <= 64, "a bit each, in KnownCode");
 
 /* facts that consist of numbers, which can be stored for another program */
-#define FACTS_KEPT FACT_PAYLOAD
+#define FACTS_KEPT FACT_STAGES
 
 typedef struct Passes {
     Arena *arena;
@@ -105,7 +111,7 @@ static void validate(Arena *arena, const Prog *prog) {
 
 /* ---- state outside of Code ------------------------------------------------------------------- */
 
-/* Depths of pipes, and values that no pass with CODE reads: constants, and the order of tiles. They
+/* Depths of pipes, and values that no pass with CODE reads: constants. They
  * are hidden from passes that read only Code. */
 static void hide(const Passes *passes) {
     Prog *prog = passes->prog;
@@ -135,7 +141,7 @@ static void run_pass(const Passes *passes, const PassRow *row) {
 }
 
 /* Sanitised builds run a skipped pass too and compare: it must report nothing and must leave the
- * program unchanged, with the stored FACT_PAYLOAD. */
+ * program unchanged, with the stored FACT_STAGES. */
 static void try_again(const Passes *passes, const PassRow *row) {
 #if defined(__SANITIZE_ADDRESS__)
     Str before = str_new(passes->arena), after = str_new(passes->arena);
@@ -144,7 +150,7 @@ static void try_again(const Passes *passes, const PassRow *row) {
     run_pass(passes, row);
     prog_print(passes->prog, passes->arena, &after);
     bool same = strcmp(before.text, after.text) == 0;
-    if (row->leaves & FACT_PAYLOAD) same = same && known_has_payload(passes->entry, passes->prog);
+    if (row->leaves & FACT_STAGES) same = same && known_has_stages(passes->entry, passes->prog);
     if (passes->diags->made != made || !same) abort();
 #else
     (void)passes, (void)row;
@@ -152,14 +158,14 @@ static void try_again(const Passes *passes, const PassRow *row) {
 }
 
 static void leave_out(const Passes *passes, const PassRow *row) {
-    if (row->leaves & FACT_PAYLOAD) known_give_payload(passes->entry, passes->prog);
+    if (row->leaves & FACT_STAGES) known_give_stages(passes->entry, passes->prog);
     try_again(passes, row);
 }
 
 static void note_clean(const Passes *passes, size_t pass) {
     if (passes->diags->made != passes->made) return;
-    if (rows[pass].leaves & FACT_PAYLOAD)
-        known_keep_payload(passes->known, passes->entry, passes->prog);
+    if (rows[pass].leaves & FACT_STAGES)
+        known_keep_stages(passes->known, passes->entry, passes->prog);
     passes->entry->clean |= UINT64_C(1) << pass;
 }
 

@@ -26,8 +26,9 @@ enum {
     FACT_COUNTS = 512,
     FACT_WIDTHS = 2048,   /* preconditions that keep formulas of sizes within their types */
     FACT_PLAN = 4096,     /* facts for codegen */
-    FACT_PAYLOAD = 16384, /* Tile.order and PipeUse.tx_bytes */
+    FACT_STAGES = 16384,  /* StageOrder of each role */
     FACT_OUTSIDE = 32768, /* accesses outside of their tensors */
+    FACT_ORDER = 65536,   /* RolePlan.order */
     FACT_RESOURCES = 1024 /* warps, barriers, memory, registers, kinds of arrivals */
 };
 

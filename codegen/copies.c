@@ -209,10 +209,9 @@ static void gen_bulk(Gen *gen, const Tile *tile, const Access *inside, const Acc
         INS(gen->ptx, "cp.async.bulk.global.shared::cta.bulk_group", global, shared, bytes);
 }
 
-static void gen_engine_copy(Gen *gen, const Tile *tile) {
-    if (tile->order & ORDER_FENCE) INS0(gen->ptx, "fence.proxy.async");
-    if (tile->order & ORDER_THREADS) instance_barrier(gen);
-    wait_for_stores(gen, tile);
+static void gen_engine_copy(Gen *gen, const Row *row) {
+    const Tile *tile = row->tile;
+    order_before(gen, row);
     bool load = tile_is_load(tile);
     bool tensor = tile_has_boxes(tile);
     const Access *inside = load ? &tile->target : tile->value->read;
@@ -250,7 +249,7 @@ void gen_tile(Gen *gen, const Row *row) {
     case TILE_TENSOR_STORE:
     case TILE_BULK_STORE:
         mark_tile(gen, row, "copies");
-        gen_engine_copy(gen, tile);
+        gen_engine_copy(gen, row);
         return;
     case TILE_LANES:
         mark_tile(gen, row, "copies by lanes");

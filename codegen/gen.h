@@ -271,7 +271,9 @@ void wait_before(Gen *gen, int at);  /* of a row; nothing if none is planned */
 void wait_at_join(Gen *gen, int at); /* END of an IF: at the end of its second arm */
 /* true if something that the row accesses is in flight */
 bool waits_in_flight(const Gen *gen, int at);
-void wait_for_stores(Gen *gen, const Tile *tile); /* if its order needs it */
+/* What orders the statement of the row within its instance (RowOrder) */
+void order_before(Gen *gen, const Row *row);
+void order_after(Gen *gen, const Row *row);
 
 static inline int row_number(const Gen *gen, const Row *row) {
     return (int)(row - gen->role->code->rows.items);

@@ -299,8 +299,7 @@ void gen_map(Gen *gen, const Row *row) {
         if (at + 1 < ahead->release) wait_before(gen, at + 1);
         pipe_release(gen, code_row(gen->role->code, ahead->release));
     }
-    wait_for_stores(gen, row->tile);
-    if (walk.moves->joins) instance_barrier(gen);
+    order_before(gen, row);
     if (tile_combines(row->tile)) reduction_begin(gen, row->tile);
     const Scaled *scaled = walk.moves->scaled;
     if (scaled && scaled->unscaled)
@@ -312,14 +311,11 @@ void gen_map(Gen *gen, const Row *row) {
     if (release >= 0) pipe_release(gen, code_row(gen->role->code, release));
     if (row->tile->class == TILE_REDUCTION) reduction_end(gen, row->tile);
     if (row->tile->class == TILE_SCAN) scan_end(gen, row->tile);
-    if (!walk.moves->publishes) return;
-    if (target_has(gen, CAP_COPY_ENGINE)) INS0(gen->ptx, "fence.proxy.async.shared::cta");
-    instance_barrier(gen);
+    order_after(gen, row);
 }
 
 void gen_lanes(Gen *gen, const Row *row) {
     Walk walk = open_walk(gen, row);
-    wait_for_stores(gen, row->tile);
-    if (walk.moves->joins) instance_barrier(gen);
+    order_before(gen, row);
     gen_walk(&walk);
 }

@@ -187,7 +187,7 @@ void pipe_acquire(Gen *gen, const Row *row) {
     if (!consume && use->arrives[END_PRODUCE] & ARRIVES_BYTES)
         INS_IF(gen->ptx, state->leader, "mbarrier.arrive.expect_tx.shared::cta.b64", ptx_text("_"),
                stage_barrier(gen, pipe, true, state->handles[handle_index]),
-               ptx_int(use->tx_bytes));
+               ptx_int(state->plan->stages.bytes[handle->pipe]));
 }
 
 /* ---- release --------------------------------------------------------------------------------- */

@@ -47,13 +47,33 @@ static void emit_wait(Gen *gen, const Wait *wait) {
 void wait_before(Gen *gen, int at) { emit_wait(gen, planned(gen, gen->role->rows->waits, at)); }
 void wait_at_join(Gen *gen, int at) { emit_wait(gen, planned(gen, gen->role->rows->joins, at)); }
 
-/* ---- copies out of stages -------------------------------------------------------------------- */
+/* ---- order within the instance --------------------------------------------------------------- */
 
-void wait_for_stores(Gen *gen, const Tile *tile) {
-    if (!(tile->order & ORDER_STORES)) return;
+static const RowOrder *order_of(Gen *gen, const Row *row) {
+    return &gen->role->plan->order[row_number(gen, row)];
+}
+
+static void wait_for_stores(Gen *gen) {
     Reg leader = gen->role->leader;
     ptx_ins(gen->ptx, leader, false, "cp.async.bulk.commit_group", NULL, 0);
     INS_IF(gen->ptx, leader, "cp.async.bulk.wait_group", ptx_int(0));
     /* Also orders the elements that the lane itself has stored at the end of a tensor */
     ptx_ins(gen->ptx, leader, false, "fence.proxy.async", NULL, 0);
+}
+
+/* The lane that waits for copies synchronises with the other threads after that, if they need them,
+ * and the copy that it issues needs theirs before. */
+void order_before(Gen *gen, const Row *row) {
+    const RowOrder *order = order_of(gen, row);
+    bool copy = tile_is_load(row->tile) || tile_is_store(row->tile);
+    if (order->fence) INS0(gen->ptx, "fence.proxy.async");
+    if (copy && order->threads) instance_barrier(gen);
+    if (order->stores) wait_for_stores(gen);
+    if (!copy && order->threads) instance_barrier(gen);
+}
+
+void order_after(Gen *gen, const Row *row) {
+    if (!order_of(gen, row)->publishes) return;
+    if (target_has(gen, CAP_COPY_ENGINE)) INS0(gen->ptx, "fence.proxy.async.shared::cta");
+    instance_barrier(gen);
 }

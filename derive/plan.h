@@ -169,10 +169,6 @@ typedef struct Moves {
     /* with rows and columns, by vector: it and the next three are matrices of the same rows, so
      * that one instruction moves four; otherwise two */
     bool *quads;
-    /* the instance's threads synchronise before it: earlier reads of its target are complete */
-    bool joins;
-    /* they synchronise after it, with a fence: the copy engine may then read the target */
-    bool publishes;
 } Moves;
 
 /* An operand of matrix instructions; distances in bytes of shared memory */
@@ -244,6 +240,23 @@ typedef struct TilePlan {
     int64_t registers; /* of 32 bits, per thread */
 } TilePlan;
 
+/* How a statement is ordered with what its instance has accessed before. First it waits for: */
+typedef struct RowOrder {
+    bool fence;   /* a fence between proxies: the copy engine then sees what threads wrote */
+    bool threads; /* the other threads of the instance */
+    bool stores;  /* the instance's copies out of stages */
+    /* after it a fence, and the threads synchronise: the copy engine may then read its target */
+    bool publishes;
+} RowOrder;
+
+/* Of the stages that a role produces */
+typedef struct StageOrder {
+    /* by row: it accesses elements that other threads of the instance have accessed since they
+     * synchronised */
+    bool *waits;
+    uint32_t *bytes; /* by pipe: that one instance's copies write to a stage */
+} StageOrder;
+
 typedef struct RolePlan {
     int first_warp;
     int registers;      /* setmaxnreg value of its warpgroup; 0: none */
@@ -263,6 +276,8 @@ typedef struct RolePlan {
      * stages by ordinary accesses, the other end through the async proxy */
     bool *fenced[2];
     TilePlan *tiles; /* by tile */
+    StageOrder stages;
+    RowOrder *order; /* by row */
     const RowsPlan *rows;
     Skipped skipped; /* of a role in turn */
 } RolePlan;

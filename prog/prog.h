@@ -92,7 +92,6 @@ typedef struct PipeUse {
      * INSTANCE: only matrix instructions read its stages, on every path, and all warps of the
      * warpgroup have issued an instruction when it completes */
     unsigned arrives[2];
-    uint32_t tx_bytes; /* bytes that one instance's copies write to a stage */
 } PipeUse;
 
 typedef struct Role {
@@ -358,6 +357,8 @@ static inline bool pipe_is_implied(const Prog *prog, int pipe) {
 
 /* Largest error of an element; size: |value| + scale. 0: none, the claim is exact */
 double claim_allows(const Claim *claim, double size);
+/* True if some pipe is signalled by the program, in ways that cannot be counted */
+bool prog_signals_explicitly(const Prog *prog);
 /* True if the role is one of the consumers of the pipe */
 bool pipe_consumed_by(const Pipe *pipe, int role);
 /* number of instances that take each stage of a pipe that the role acquires */
@@ -380,11 +381,6 @@ uint32_t cluster_reach(const Prog *prog, const Pipe *pipe);
 bool cluster_shares_memory(const Prog *prog); /* true if its blocks access each other's memory */
 /* True if a block can leave once its multicast stages are empty: nobody accesses it afterwards. */
 bool cluster_drains(const Prog *prog);
-
-/* True if the threads of an instance synchronise before the statement: for its order, or because
- * it writes a tensor that threads with replicas of the same elements may still read (one of them
- * writes). */
-bool tile_synchronises(const Prog *prog, const Role *role, const Tile *tile); /* registers.c */
 
 /* ---- printed forms (print.c, print_expr.c) --------------------------------------------------- */
 

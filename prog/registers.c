@@ -135,14 +135,6 @@ bool layout_accumulates(const RegisterLayout *layout) {
     return rows && columns;
 }
 
-bool tile_synchronises(const Prog *prog, const Role *role, const Tile *tile) {
-    Digit digits[2 * PROG_MAX_INDEXES + 1];
-    if (tile->order & ORDER_THREADS) return true;
-    if (tile->spread == NULL || tile->target.space != SPACE_GLOBAL) return false;
-    if (prog->params.items[tile->target.object].mode != PARAM_INOUT) return false;
-    return layout_replicas(tile->spread, role->warps * 32, digits) > 0;
-}
-
 /* ---- text ------------------------------------------------------------------------------------ */
 
 static void print_spread(const Spread *spread, Str *out) {

@@ -153,13 +153,6 @@ typedef struct Exchange {
     bool local;
 } Exchange;
 
-/* What a statement waits for before it accesses elements that its instance has accessed before */
-enum {
-    ORDER_THREADS = 1, /* the other threads of the instance */
-    ORDER_STORES = 2,  /* its copies out of stages have completed */
-    ORDER_FENCE = 4    /* a proxy fence: writes of threads become visible to the copy engine */
-};
-
 typedef struct Tile {
     TileClass class;
     /* for a target of 8 or 16 bits the sum is computed in the widened type */
@@ -167,7 +160,6 @@ typedef struct Tile {
     bool by_lanes;           /* as written */
     bool prefetch;           /* only loads the source of the copy into L2 */
     bool multicast_required; /* as written */
-    int order;               /* ORDER_* flags; filled by tiles (stages) and races (tensors) */
     bool rewritten;          /* tiles of the grid may write one element, with one value; by races */
     /* cluster axes along which it varies whether, or how often, the statement is executed;
      * filled by uniform */

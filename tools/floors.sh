@@ -49,7 +49,7 @@ BEGIN {
             "derive/plan.h " \
             "derive/plan/linear.h " \
             "derive/tiles.h " \
-            "derive/order.h " \
+            "derive/order.h derive/written.h " \
             "derive/waits/lags.h " \
             "derive/resources/resources.h " \
             "check/check.h " \
@@ -75,7 +75,7 @@ BEGIN {
     split("solve context slice machine elements touched origin multiplied held uniform " \
           "arrivals values match", rules, " ")
     for (i in rules) only["flow/" rules[i] ".h"] = " derive check lib "
-    split("derive tiles order waits/lags resources/resources", derived, " ")
+    split("derive tiles order written waits/lags resources/resources", derived, " ")
     for (i in derived) only["derive/" derived[i] ".h"] = " check lib "
     # statements: all other floors read the rows that they are lowered to
     statements = " prog elaborate reference flow/lower.c "

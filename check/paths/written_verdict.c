@@ -1,6 +1,18 @@
 /* Verdicts at each release: all instances together have written the complete payload and each
  * element once, copies bring the same bytes on every path; and the messages. */
-#include "check/paths/written.h"
+#include "check/paths/verdicts.h"
+
+typedef struct Reported {
+    int acquire, field;
+} Reported;
+
+typedef struct Judge {
+    Written *w;
+    size_t before;          /* number of errors at the start */
+    VEC(Reported) reported; /* of missing fields */
+    bool *set;              /* by pipe: .. */
+    int64_t *bytes;         /* .. the bytes that copies write to a stage */
+} Judge;
 
 static const Row *row_of(const Written *w, int at) { return &w->code->rows.items[at]; }
 
@@ -71,11 +83,11 @@ static void report_left(Written *w, const Release *at, const Hold *hold, int f) 
 }
 
 /* One message for each acquire and field, for any number of releases */
-static bool already_reported(Written *w, int acquire, int f) {
-    arena_count(w->arena, 1 + w->reported.count / 4);
-    for (size_t i = 0; i < w->reported.count; i++)
-        if (w->reported.items[i].acquire == acquire && w->reported.items[i].field == f) return true;
-    vec_push(w->arena, &w->reported, (Reported){acquire, f});
+static bool already_reported(Judge *j, int acquire, int f) {
+    arena_count(j->w->arena, 1 + j->reported.count / 4);
+    for (size_t i = 0; i < j->reported.count; i++)
+        if (j->reported.items[i].acquire == acquire && j->reported.items[i].field == f) return true;
+    vec_push(j->w->arena, &j->reported, (Reported){acquire, f});
     return false;
 }
 
@@ -93,7 +105,8 @@ static const Elements *together(Written *w, const Release *at, int first, int la
 }
 
 /* True if the instances from `first` to `last`, exclusive, have written the whole payload */
-static bool check_payload(Written *w, const Release *at, const Hold *hold, int first, int last) {
+static bool check_payload(Judge *j, const Release *at, const Hold *hold, int first, int last) {
+    Written *w = j->w;
     const Pipe *pipe = &w->tiles->prog->pipes.items[hold->pipe];
     const Elements *must = together(w, at, first, last, true),
                    *may = together(w, at, first, last, false);
@@ -107,7 +120,7 @@ static bool check_payload(Written *w, const Release *at, const Hold *hold, int f
         const Elements *missing = written_known(w, elements_less(w->arena, field, must), field);
         bool none = elements_first_common(may, field) < 0;
         complete = false;
-        if (already_reported(w, hold->acquire, (int)f)) continue;
+        if (already_reported(j, hold->acquire, (int)f)) continue;
         if (none && row_of(w, at->row)->leaving) {
             report_left(w, at, hold, (int)f);
             break;
@@ -195,8 +208,9 @@ static void report_bytes(Written *w, const Hold *hold, Span where, const char *w
               "in all instances: `s.x[i] = condition ? X[i] : 0;`");
 }
 
-static void check_bytes(Written *w, const Release *at, const Hold *hold, bool *set) {
-    PipeUse *use = &w->role->pipes[hold->pipe];
+static void check_bytes(Judge *j, const Release *at, const Hold *hold) {
+    Written *w = j->w;
+    int64_t *bytes = &j->bytes[hold->pipe];
     for (int r = 0; r < w->role->instances; r++) {
         const Hold *hold_of_rank = at->holds[r];
         if (!hold_of_rank) continue;
@@ -205,18 +219,29 @@ static void check_bytes(Written *w, const Release *at, const Hold *hold, bool *s
                          "paths with different byte counts meet here");
             return;
         }
-        if (!set[hold->pipe]) use->tx_bytes = (uint32_t)hold_of_rank->bytes, set[hold->pipe] = true;
-        if (use->tx_bytes == (uint32_t)hold_of_rank->bytes) continue;
+        if (!j->set[hold->pipe]) *bytes = hold_of_rank->bytes, j->set[hold->pipe] = true;
+        if (*bytes == hold_of_rank->bytes) continue;
         report_bytes(w, hold_of_rank, row_of(w, at->row)->span,
                      arena_printf(w->arena,
                                   "this path copies %lld bytes, another path or "
                                   "instance copies %lld",
-                                  (long long)hold_of_rank->bytes, (long long)use->tx_bytes));
+                                  (long long)hold_of_rank->bytes, (long long)*bytes));
         return;
     }
 }
 
 /* ---- releases -------------------------------------------------------------------------------- */
+
+/* True if one of the first `before` errors is in this text: statements may then be missing. */
+static bool is_reported(const Tiles *tiles, size_t before, Span span) {
+    for (size_t i = 0; i < before; i++) {
+        const Diag *diag = tiles->diags->items.items[i];
+        if (code_rows[diag->code].severity == SEVERITY_ERROR && diag->has_place &&
+            diag->labels[0].span.lo >= span.lo && diag->labels[0].span.hi <= span.hi)
+            return true;
+    }
+    return false;
+}
 
 /* The text from the acquire to the release: its block, or the whole role */
 static Span body_of(const Written *w, int acquire) {
@@ -231,7 +256,8 @@ static Span body_of(const Written *w, int acquire) {
 }
 
 /* A stage of a role in turn is written by one instance, others by all of them together. */
-static void judge_release(Written *w, const Release *at, size_t before, bool *set) {
+static void judge_release(Judge *j, const Release *at) {
+    Written *w = j->w;
     const Hold *hold = NULL;
     bool poisoned = false, fine = true;
     int instances = w->role->instances;
@@ -240,7 +266,7 @@ static void judge_release(Written *w, const Release *at, size_t before, bool *se
         if (!hold) hold = at->holds[r];
         poisoned |= at->holds[r]->poisoned;
     }
-    if (!hold || poisoned || tiles_reported(w->tiles, before, body_of(w, hold->acquire))) return;
+    if (!hold || poisoned || is_reported(w->tiles, j->before, body_of(w, hold->acquire))) return;
     if (hold->open) {
         report_open(w, hold);
         return;
@@ -248,12 +274,39 @@ static void judge_release(Written *w, const Release *at, size_t before, bool *se
     int takes = role_takers(w->role, hold->pipe);
     for (int r = 0; r < instances && fine; r += takes) /* sets are unknown: reported elsewhere */
         fine = (takes == 1 && !at->holds[r]) || w->beyond ||
-               (check_overlap(w, at, r, r + takes) && check_payload(w, at, hold, r, r + takes));
-    if (fine) check_bytes(w, at, hold, set);
+               (check_overlap(w, at, r, r + takes) && check_payload(j, at, hold, r, r + takes));
+    if (fine) check_bytes(j, at, hold);
 }
 
-void written_judge(Written *w, size_t before) {
-    bool *set = NEW_ARRAY(w->arena, bool, w->tiles->prog->pipes.count + 1);
+/* ---- roles ----------------------------------------------------------------------------------- */
+
+static void judge(Written *w, size_t before) {
+    size_t pipes = w->tiles->prog->pipes.count + 1;
+    Judge j = {.w = w,
+               .before = before,
+               .set = NEW_ARRAY(w->arena, bool, pipes),
+               .bytes = NEW_ARRAY(w->arena, int64_t, pipes)};
     for (size_t at = 0; at < w->code->rows.count; at++)
-        if (w->releases[at].holds) judge_release(w, &w->releases[at], before, set);
+        if (w->releases[at].holds) judge_release(&j, &w->releases[at]);
+}
+
+static void judge_role(Written *w, size_t before) {
+    report_stages(w);
+    judge(w, before);
+    /* statements may be missing */
+    bool reported =
+        is_reported(w->tiles, w->tiles->diags->items.count, w->code->regions.items[0].span);
+    if (!reported && !w->beyond && (!w->findings.count || !w->cut))
+        report_tiles(w);
+    else if (!reported)
+        incomplete_report(w->tiles->diags, w->role,
+                          "every element is written before it is read or passed on");
+}
+
+void tiles_written(Arena *arena, Tiles *tiles) {
+    size_t before = tiles->diags->items.count;
+    for (size_t r = 0; r < tiles->prog->roles.count; r++) {
+        Written *w = written_follow(arena, tiles, &tiles->prog->roles.items[r]);
+        if (w) judge_role(w, before);
+    }
 }

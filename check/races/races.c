@@ -31,76 +31,11 @@ typedef struct Races {
     Budget work;
 } Races;
 
-/* ---- places ---------------------------------------------------------------------------------- */
-
-static void add_place(Races *r, Place place, const Access *access, bool write, Transfer transfer) {
-    if (access->space != SPACE_GLOBAL || !valid_index(access->object, r->prog->params.count))
-        return;
-    ParamMode mode = r->prog->params.items[access->object].mode;
-    if (mode == PARAM_IN || (!write && mode != PARAM_INOUT)) return;
-    place.access = access, place.write = write, place.transfer = transfer;
-    vec_push(r->arena, &r->places, place);
-}
-
-typedef struct Gather {
-    Races *races;
-    Place around;
-    const Access *copied; /* by the statement's copy; NULL: none */
-    Transfer transfer;
-} Gather;
-
-static void add_read(Expr *expr, void *data) {
-    const Gather *reads = data;
-    if (expr->kind != X_READ || !expr->read) return;
-    add_place(reads->races, reads->around, expr->read, false,
-              expr->read == reads->copied ? reads->transfer : TRANSFER_PLAIN);
-}
-
-/* The condition itself is evaluated for all elements. */
-static void add_reads(Expr *expr, void *data) {
-    Gather reads = *(const Gather *)data;
-    const Expr *where = reads.around.tile->where;
-    reads.around.guarded = where && expr != where;
-    expr_visit(reads.races->arena, expr, add_read, &reads);
-}
-
-/* The loops over ranges around the row, outermost first; sets `conditional` */
-static void find_regions(const FlowCode *code, int region, Place *place) {
-    const Region *around = &code->regions.items[region];
-    if (around->parent >= 0) find_regions(code, around->parent, place);
-    place->conditional |= around->kind == REGION_IF || around->where;
-    if (around->kind != REGION_FOR) return;
-    if (place->loop_count < RACE_LOOPS) place->loops[place->loop_count] = around;
-    place->loop_count++;
-}
-
-static void add_tile(Races *r, const Role *role, int at) {
-    const Row *row = &role->code->rows.items[at];
-    Tile *tile = row->tile;
-    bool stored = tile_is_store(tile), loaded = tile_is_load(tile), lanes = tile_is_lanes(tile);
-    Place place = {
-        .role = role, .row = at, .tile = tile, .site = tiles_site(r->prog->tiles, row->stmt)};
-    find_regions(role->code, row->region, &place);
-    Gather reads = {r, place, loaded || lanes ? tile->value->read : NULL,
-                    loaded ? TRANSFER_LOADED : TRANSFER_LANES};
-    place.guarded = tile->where != NULL;
-    add_place(r, place, &tile->target, true, stored ? TRANSFER_STORED : TRANSFER_PLAIN);
-    row_exprs(role->code, row, add_reads, &reads);
-}
-
-static void find_places(Races *r, const Role *role) {
-    for (size_t at = 0; at < role->code->rows.count; at++) {
-        const Row *row = &role->code->rows.items[at];
-        if (row->kind == ROW_TILE && row->tile->class != TILE_UNCLASSIFIED)
-            add_tile(r, role, (int)at);
-    }
-}
-
 /* ---- relevant tensors ------------------------------------------------------------------------ */
 
 /* True if no executions of the place alone race */
 static bool is_safe_alone(const Races *r, const Place *place) {
-    return race_walks(place) && race_disjoint(r->prog, r->algebra, place, false);
+    return place_walks(place) && place_disjoint(r->prog, r->algebra, place, false);
 }
 
 /* Keeps only places of tensors that may race. */
@@ -179,7 +114,7 @@ static Diag *open_diag(Races *r, const Pair *pair, Code code, const char *what) 
 }
 
 static bool mentions_axis(Races *r, const Place *place, int axis) {
-    return race_mentions(r->algebra, place, algebra_atom_axis(r->algebra, axis));
+    return place_mentions(r->algebra, place, algebra_atom_axis(r->algebra, axis));
 }
 
 static void report_tiles(Races *r, const Pair *pair) {
@@ -338,7 +273,7 @@ static void compare(Races *r, const Block *block, const Block *other) {
                          .b = &other->touches.items[k]};
             arena_count(r->arena, 1);
             if (!pair.a->place->write && !pair.b->place->write) continue;
-            if (pair.a->place->reported || pair.b->place->reported ||
+            if (pair.a->place->notes->reported || pair.b->place->notes->reported ||
                 !race_meet(pair.a, pair.b, pair.at))
                 continue;
             bool alone = block == other && pair.a->process == pair.b->process;
@@ -358,7 +293,7 @@ static void compare(Races *r, const Block *block, const Block *other) {
                 report_roles(r, &pair);
             else
                 report_alone(r, &pair);
-            pair.a->place->reported = pair.b->place->reported = true;
+            pair.a->place->notes->reported = pair.b->place->notes->reported = true;
         }
 }
 
@@ -457,10 +392,10 @@ static void find_unseen(Races *r) {
             do follow_data(&data);
             while (data.changed);
         }
-        place->data = subscripts_by_data(&data, place);
-        place->part = part_of(&data, place);
-        place->unseen = place->data || control_by_data(&data, place->row) || place->guarded ||
-                        !race_walks(place);
+        place->notes->data = subscripts_by_data(&data, place);
+        place->notes->part = part_of(&data, place);
+        place->notes->unseen = place->notes->data || control_by_data(&data, place->row) ||
+                               place->guarded || !place_walks(place);
     }
 }
 
@@ -486,7 +421,7 @@ static bool tiles_disjoint(Races *r, const Place *a, const Place *b, uint32_t de
 
 /* The part that is not proved to be disjoint or ordered; NULL: all is */
 static const char *not_disjoint(Races *r, const RaceProof *proof, const Place *a, const Place *b) {
-    bool followed = r->ordered && !r->cut && !a->unseen && !b->unseen;
+    bool followed = r->ordered && !r->cut && !a->notes->unseen && !b->notes->unseen;
     bool seen = followed && *order_of(r, a, b), same = a == b;
     if (proof->never) return NULL;
     if (!tiles_disjoint(r, a, b, proof->axes)) return "tiles of the grid";
@@ -496,7 +431,7 @@ static const char *not_disjoint(Races *r, const RaceProof *proof, const Place *a
                     : arena_printf(r->arena, "roles `%s` and `%s`", a->role->name, b->role->name);
     if (!proof->instances && !seen)
         return arena_printf(r->arena, "instances of `%s`", a->role->name);
-    if (same && !proof->threads && !race_walks(a) && a->tile->class == TILE_MAP)
+    if (same && !proof->threads && !place_walks(a) && a->tile->class == TILE_MAP)
         return arena_printf(r->arena, "threads of `%s`", a->role->name);
     return NULL;
 }
@@ -539,9 +474,9 @@ static void help_scatter(const Races *r, Diag *diag, const char *tensor) {
 static void help_parts(const Races *r, Diag *diag, const Place *place) {
     const Param *tensor = &r->prog->params.items[place->access->object];
     Str extent = str_new(r->arena), subs = str_new(r->arena);
-    expr_print(tensor->extents[place->part - 1], r->prog, NULL, NULL, &extent);
+    expr_print(tensor->extents[place->notes->part - 1], r->prog, NULL, NULL, &extent);
     for (int d = 0; d < place->access->rank; d++)
-        str_printf(&subs, "%s%s", d ? ", " : "", d == place->part - 1 ? "t*R + r" : "..");
+        str_printf(&subs, "%s%s", d ? ", " : "", d == place->notes->part - 1 ? "t*R + r" : "..");
     note_data(r, diag);
     diag_help(r->diags, diag, "if each part ends before the next one begins, " ACCEPTED);
     diag_help(r->diags, diag,
@@ -571,9 +506,9 @@ static void report_unknown(Races *r, const Place *a, const Place *b, const char 
     if (a != b)
         diag_label(r->diags, diag, a->access->span,
                    a->write ? "also written here" : "also read here");
-    if (a->part || b->part)
-        help_parts(r, diag, b->part ? b : a);
-    else if (a->data || b->data)
+    if (a->notes->part || b->notes->part)
+        help_parts(r, diag, b->notes->part ? b : a);
+    else if (a->notes->data || b->notes->data)
         help_scatter(r, diag, name);
     else
         help_formulas(r, diag, r->cut && *order_of(r, a, b));
@@ -594,7 +529,7 @@ static void compare_proofs(Races *r, const RacePairs *pairs, size_t first) {
     for (size_t i = first; i < pairs->count; i++) {
         Place *a = &r->places.items[pairs->items[i].first];
         Place *b = &r->places.items[pairs->items[i].second];
-        if (a->reported || b->reported || reported[a->access->object]) continue;
+        if (a->notes->reported || b->notes->reported || reported[a->access->object]) continue;
         if (a == b && is_safe_alone(r, a)) continue;
         RaceProof proof = race_proof(r->arena, r->prog, a, b);
         const char *who = not_disjoint(r, &proof, a, b);
@@ -664,21 +599,15 @@ static int by_statement(const void *a, const void *b) {
     return (one->row > two->row) - (one->row < two->row);
 }
 
-/* The order given by explicitly signalled stages is unknown. */
-static bool signalled_explicitly(const Prog *prog) {
-    for (size_t p = 0; p < prog->pipes.count; p++)
-        if (prog->pipes.items[p].unproved) return true;
-    return false;
-}
-
 void races_check(Arena *arena, Prog *prog, Diags *diags) {
-    if (signalled_explicitly(prog)) return;
+    if (prog_signals_explicitly(prog)) return; /* the order that stages give is unknown */
     Races r = {
         .arena = arena, .prog = prog, .diags = diags, .algebra = algebra_new(arena, prog, NULL)};
-    for (size_t i = 0; i < prog->roles.count; i++) find_places(&r, &prog->roles.items[i]);
-    race_order(prog, r.algebra, &r.places);
+    places_find(arena, prog, &r.places);
     sift(&r);
     if (!r.places.count) return;
+    RaceNotes *notes = NEW_ARRAY(arena, RaceNotes, r.places.count);
+    for (size_t i = 0; i < r.places.count; i++) r.places.items[i].notes = &notes[i];
     qsort(r.places.items, r.places.count, sizeof *r.places.items, by_statement);
     find_unseen(&r);
     const RacePairs pairs = race_pairs(arena, prog, &r.places);

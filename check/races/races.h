@@ -1,6 +1,5 @@
 /* races, check private: unordered accesses to the same elements of a tensor.
  *   races.c          tensors that may race; verdicts
- *   races_disjoint.c executions with disjoint elements; the order of one instance's executions
  *   races_run.c      accesses of the blocks of adjacent tiles at given sizes, and their order
  *   races_larger.c   what these sizes cannot show
  *   races_near.c     pairs of places that may access a common element
@@ -13,42 +12,18 @@
 #include "check/sizes/trace.h"
 #include "derive/order.h"
 
-#define RACE_LOOPS 8 /* most enclosing loops of a statement */
-
-typedef enum Transfer {
-    TRANSFER_PLAIN, /* by the threads of the instance */
-    TRANSFER_LANES, /* read by cp.async: done when the stage is full */
-    /* read by the copy engine: the same; it does not see writes of threads without a fence */
-    TRANSFER_LOADED,
-    /* written by the copy engine: only the end of the kernel waits for it */
-    TRANSFER_STORED
-} Transfer;
-
-/* An access to a tensor that the kernel writes */
-typedef struct Place {
-    const Role *role;
-    int row;    /* of the role's Code: a TILE */
-    Tile *tile; /* its statement */
-    const Site *site;
-    const Access *access;
-    bool write;
-    Transfer transfer;
-    bool conditional; /* in an `if`, or in a loop with `where` */
-    bool guarded;     /* only elements for which the statement's `where` holds are accessed */
-    bool data;        /* contents of memory decide about its subscripts */
+/* What the rule notes about a place */
+typedef struct RaceNotes {
+    bool data; /* contents of memory decide about its subscripts */
     /* 1 + the axis along which the subscript is a position in a part whose begin is read from
      * memory; 0: none */
     int part;
     /* sizes do not show it: for that reason, or because memory decides whether it is executed, or
      * its subscripts are not sums of a base and indexes */
     bool unseen;
-    int loop_count;
-    const Region *loops[RACE_LOOPS]; /* around it, outermost first */
     bool reported;
     struct RaceChoices *formulas; /* races_proof.h; NULL: not computed yet */
-} Place;
-
-typedef VEC(Place) Places;
+} RaceNotes;
 
 typedef struct Side { /* the positions lo, lo + step, .. along one axis */
     int64_t lo, step, count;
@@ -122,19 +97,5 @@ typedef struct RaceProof {
 } RaceProof;
 
 RaceProof race_proof(Arena *arena, const Prog *prog, Place *one, Place *two);
-
-/* ---- races_disjoint.c ------------------------------------------------------------------------ */
-
-/* True if each subscript is a base plus multiples of its own indexes */
-bool race_walks(const Place *place);
-/* True if different executions access different elements, or the same threads the same ones in
- * order. `alone`: executions of one block */
-bool race_disjoint(const Prog *prog, Algebra *algebra, const Place *place, bool alone);
-/* True if executions that access one element have equal values of this variable */
-bool race_determines(const Prog *prog, Algebra *algebra, const Place *place, int atom);
-/* in a subscript; also if that is unknown */
-bool race_mentions(Algebra *algebra, const Place *place, int atom);
-/* sets Tile.order for an instance's repeated accesses to a tensor */
-void race_order(const Prog *prog, Algebra *algebra, Places *places);
 
 #endif

@@ -134,9 +134,9 @@ static void settle_way(Arena *arena, const Prog *prog, Formulas *f) {
 }
 
 const RaceChoices *race_choices(Arena *arena, const Prog *prog, Place *place) {
-    if (place->formulas) return place->formulas;
+    if (place->notes->formulas) return place->notes->formulas;
     FlowCode *code = place->role->code;
-    RaceChoices *choices = place->formulas = NEW(arena, RaceChoices);
+    RaceChoices *choices = place->notes->formulas = NEW(arena, RaceChoices);
     Formulas first = {.place = place, .code = code, .at = place->row};
     find_path(arena, &first);
     add_ranges(arena, prog, &first);

@@ -351,7 +351,7 @@ static bool ranks_equal(const Proof *p) {
 /* Only for a place that sizes do not show. */
 static bool indexes_equal(const Proof *p) {
     const IndexSpace *space = &p->one.place->tile->space;
-    for (int i = 0; i < space->bound && p->same && p->one.place->unseen; i++) {
+    for (int i = 0; i < space->bound && p->same && p->one.place->notes->unseen; i++) {
         const Poly *own = poly_atom(p->algebra, algebra_atom_index(p->algebra, i));
         if (space->items[i].extent == 1) continue;
         if (!always_equal(p, own, other_index(p, i))) return false;

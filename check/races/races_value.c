@@ -338,11 +338,11 @@ static void find_varying(Depends *d, const Place *place) {
         const Region *loop = &code->regions.items[r];
         if (loop->kind != REGION_FOR) continue;
         int atom = loop->var < 0 ? -1 : algebra_atom_local(d->algebra, place->role, loop->var);
-        if (atom < 0 || !race_determines(d->prog, d->algebra, place, atom))
+        if (atom < 0 || !place_determines(d->prog, d->algebra, place, atom))
             vec_push(d->arena, &d->loops, loop);
     }
     if (place->role->instances > 1 && !place->role->in_turn &&
-        !race_determines(d->prog, d->algebra, place, algebra_atom_rank(d->algebra, place->role)))
+        !place_determines(d->prog, d->algebra, place, algebra_atom_rank(d->algebra, place->role)))
         d->ranks = place->role;
 }
 

@@ -258,8 +258,6 @@ static Moves *moves_of(Arena *arena, const FlowCode *code, const Tile *tile, con
         plan_rounds(&m);
         moves->packed = wide_packed(code->prog, code->role, tile, moves);
     }
-    moves->publishes = tile->target.space == SPACE_SHARED;
-    moves->joins = moves->publishes || tile_synchronises(code->prog, code->role, tile);
     return moves;
 }
 

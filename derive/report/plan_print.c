@@ -90,7 +90,8 @@ static void print_tile(const Prog *prog, const Role *role, int index, Str *out) 
     str_char(out, '\n');
 }
 
-static void print_use(const Pipe *pipe, const PipeUse *use, const bool *fenced, Str *out) {
+static void print_use(const Pipe *pipe, int index, const PipeUse *use, const RolePlan *plan,
+                      Str *out) {
     const struct {
         bool is;
         const char *text;
@@ -98,13 +99,13 @@ static void print_use(const Pipe *pipe, const PipeUse *use, const bool *fenced, 
         {use->arrives[END_PRODUCE] & ARRIVES_LANES, "each lane arrives"},
         {use->arrives[END_PRODUCE] & ARRIVES_WARPS, "a lane of each warp arrives"},
         {use->arrives[END_CONSUME] & ARRIVES_INSTANCE, "a lane of the instance arrives"},
-        {fenced[END_PRODUCE], "a fence between proxies before a stage is full"},
-        {fenced[END_CONSUME], "a fence between proxies before a stage is empty"},
+        {plan->fenced[END_PRODUCE][index], "a fence between proxies before a stage is full"},
+        {plan->fenced[END_CONSUME][index], "a fence between proxies before a stage is empty"},
     };
     str_printf(out, "  pipe %s:", pipe->name);
     const char *between = " ";
     Agents copies = agents_completing(use->agents, COMPLETES_BYTES);
-    if (copies) str_printf(out, " %u bytes copied in", use->tx_bytes), between = ", ";
+    if (copies) str_printf(out, " %u bytes copied in", plan->stages.bytes[index]), between = ", ";
     if (use->in_turn) str_printf(out, "%sa stage is one instance's", between), between = ", ";
     Agents named = use->agents & ~copies;
     for (int a = 0; a < AGENT_COUNT; a++) {
@@ -174,8 +175,7 @@ static void print_role(const FlowCode *code, const RolePlan *plan, Str *out) {
     for (size_t t = 0; t < role->tiles.count; t++) print_tile(code->prog, role, (int)t, out);
     for (size_t p = 0; p < code->prog->pipes.count; p++)
         if (role->pipes[p].uses)
-            print_use(&code->prog->pipes.items[p], &role->pipes[p],
-                      (bool[]){plan->fenced[END_PRODUCE][p], plan->fenced[END_CONSUME][p]}, out);
+            print_use(&code->prog->pipes.items[p], (int)p, &role->pipes[p], plan, out);
     print_lates(code, out);
     print_regions(code, plan->rows, out);
     for (size_t at = 0; at < code->rows.count; at++) plan_print_row(code, plan->rows, (int)at, out);

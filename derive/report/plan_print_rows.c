@@ -91,9 +91,10 @@ static void print_copy_of(const FlowCode *code, int at, const Tile *tile, Str *o
     else
         str_printf(out, " of %u bytes", tile->bulk.bytes);
     print_multicast(code->prog, &tile->multicast, out);
-    if (tile->order & ORDER_FENCE) str_add(out, ", after a fence between proxies");
-    if (tile->order & ORDER_THREADS) str_add(out, ", after a barrier of the instance");
-    if (tile->order & ORDER_STORES) str_add(out, ", after the stores before it");
+    const RowOrder *order = &plan_role(code->prog, code->role)->order[at];
+    if (order->fence) str_add(out, ", after a fence between proxies");
+    if (order->threads) str_add(out, ", after a barrier of the instance");
+    if (order->stores) str_add(out, ", after the stores before it");
     str_char(out, '\n');
 }
 
@@ -144,8 +145,9 @@ static void print_moves(const FlowCode *code, int at, const Moves *moves, Str *o
             str_printf(out, " (%" PRId64 " read%s for %" PRId64 " vectors)", count,
                        count == 1 ? "" : "s", moves->vectors);
     }
-    if (moves->joins) str_add(out, ", after a barrier of the instance");
-    if (moves->publishes) str_add(out, ", a fence and the barrier after it");
+    const RowOrder *order = &plan_role(code->prog, code->role)->order[at];
+    if (order->threads) str_add(out, ", after a barrier of the instance");
+    if (order->publishes) str_add(out, ", a fence and the barrier after it");
     str_char(out, '\n');
 }
 

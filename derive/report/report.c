@@ -78,12 +78,14 @@ static void report_fences(Report *report, const Pipe *pipe) {
 static void report_arrivals(Report *report, const Pipe *pipe) {
     const PipeUse *use = use_of_pipe(report, pipe->producer, pipe);
     bool bytes = use->arrives[END_PRODUCE] & ARRIVES_BYTES;
-    fact_integer(report, "bytes_by_copy_engine", bytes ? use->tx_bytes : 0);
+    uint32_t count =
+        report->prog->plan->roles[pipe->producer].stages.bytes[pipe - report->prog->pipes.items];
+    fact_integer(report, "bytes_by_copy_engine", bytes ? count : 0);
     if (bytes)
         str_printf(&report->text,
                    "  bytes  %u per stage by the copy engine (expect_tx); partial tiles are whole "
                    "boxes filled with zeros\n",
-                   use->tx_bytes);
+                   count);
     fact_open(report, "notes", '[');
     if (use->arrives[END_PRODUCE] & ARRIVES_LANES)
         note(report, "lanes  each lane arrives when its cp.async are done (noinc)");

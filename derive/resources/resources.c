@@ -18,22 +18,21 @@ static void scan_generic(Access *access, bool written, void *data) {
     if (access->space != SPACE_GLOBAL) scan->needs_lanes = true;
 }
 
-static void scan_row(LaneScan *scan, const Row *row) {
+static void scan_row(LaneScan *scan, const Row *row, const RowOrder *order) {
     const Unsafe *what = row->unsafe;
     if (what) scan->needs_lanes |= what->kind != UNSAFE_VALUE || what->value != VALUE_INDEX;
     if (row->kind != ROW_TILE)
         row_accesses(scan->res->arena, scan->role->code, row, scan_generic, scan);
     else if (!row->tile || class_rows[row->tile->class].mover != MOVER_ENGINE)
         scan->needs_lanes = true;
-    if (row->kind == ROW_TILE && row->tile)
-        scan->waits |= tile_synchronises(scan->res->prog, scan->role, row->tile);
+    if (row->kind == ROW_TILE && row->tile) scan->waits |= order->threads;
 }
 
 static void settle_lanes(Resources *res, Role *role, int *next_barrier) {
     RolePlan *plan = plan_role(res->prog, role);
     LaneScan scan = {.res = res, .role = role};
     for (size_t at = 0; at < role->code->rows.count; at++)
-        scan_row(&scan, &role->code->rows.items[at]);
+        scan_row(&scan, &role->code->rows.items[at], &plan->order[at]);
     /* threads of an instance read data written by others of it, or overwrite data read by others */
     bool exchanges = scan.waits;
     role->one_lane = role->instances == 1 && role->warps == 1 && !scan.needs_lanes;
@@ -99,7 +98,8 @@ static void settle_full(Resources *res, int index, const Pipe *pipe) {
     if (*by & ARRIVES_BYTES) {
         *arrivals += (uint32_t)takes;
         add_piece(&text, arena_printf(res->arena, "%d (tensor copies of `%s`, %u bytes%s)", takes,
-                                      role->name, use->tx_bytes, takes > 1 ? " each" : ""));
+                                      role->name, plan_role(res->prog, role)->stages.bytes[index],
+                                      takes > 1 ? " each" : ""));
     }
     if (*by & ARRIVES_LANES) {
         *arrivals += (uint32_t)(warps * WARP_LANES);

@@ -1,7 +1,6 @@
-/* Executions with disjoint elements; and otherwise the waits of one instance before it accesses
- * elements again. Subscripts are numbers in a mixed radix: the axes of the grid, loops, the rank
- * and the indexes are digits. */
-#include "check/races/races.h"
+/* Executions with disjoint elements. Subscripts are numbers in a mixed radix: the axes of the grid,
+ * loops, the rank and the indexes are digits. */
+#include "derive/order.h"
 
 #include <stdlib.h>
 
@@ -12,7 +11,7 @@ typedef struct Radix {
 
 typedef struct Radices {
     int count;
-    Radix items[PROG_MAX_INDEXES + PROG_MAX_RANK + RACE_LOOPS + 1];
+    Radix items[PROG_MAX_INDEXES + PROG_MAX_RANK + PLACE_LOOPS + 1];
 } Radices;
 
 static bool add_digit(Radices *digits, int atom, int64_t step, int64_t extent) {
@@ -41,11 +40,11 @@ static bool determines_all(const Radices *digits) {
 
 typedef struct Variables { /* their values distinguish the executions of a statement */
     int count;
-    int atoms[PROG_MAX_RANK + RACE_LOOPS + 1];
-    int64_t extents[PROG_MAX_RANK + RACE_LOOPS + 1];
-    bool determined[PROG_MAX_RANK + RACE_LOOPS + 1];
+    int atoms[PROG_MAX_RANK + PLACE_LOOPS + 1];
+    int64_t extents[PROG_MAX_RANK + PLACE_LOOPS + 1];
+    bool determined[PROG_MAX_RANK + PLACE_LOOPS + 1];
     /* one instance takes its values one after the other */
-    bool in_turn[PROG_MAX_RANK + RACE_LOOPS + 1];
+    bool in_turn[PROG_MAX_RANK + PLACE_LOOPS + 1];
 } Variables;
 
 static void add_variable(Variables *v, int atom, int64_t extent, bool in_turn) {
@@ -57,7 +56,7 @@ static void add_variable(Variables *v, int atom, int64_t extent, bool in_turn) {
 static bool find_variables(const Prog *prog, Algebra *algebra, const Place *place, bool alone,
                            Variables *v) {
     int64_t lo, hi;
-    if (place->loop_count > RACE_LOOPS) return false;
+    if (place->loop_count > PLACE_LOOPS) return false;
     for (size_t a = 0; a < prog->axes.count && (!alone || prog->persistent); a++) {
         int64_t extent;
         if (!expr_constant(prog->axes.items[a].padded, &extent)) extent = 0;
@@ -119,7 +118,7 @@ static void determine(Algebra *algebra, const Place *place, int d, Variables *v)
     const IndexSpace *space = &place->tile->space;
     const Poly *base = affine->is ? algebra_poly(algebra, place->role, affine->base) : NULL;
     Radices digits = {0};
-    bool mentioned[PROG_MAX_RANK + RACE_LOOPS + 1] = {false};
+    bool mentioned[PROG_MAX_RANK + PLACE_LOOPS + 1] = {false};
     if (!base || poly_changes(algebra, base)) return;
     for (int i = 0; i < space->count; i++)
         if (affine->coef[i] && (space->items[i].extent < 0 ||
@@ -129,7 +128,7 @@ static void determine(Algebra *algebra, const Place *place, int d, Variables *v)
     for (int i = 0; i < v->count && determines_all(&digits); i++) v->determined[i] |= mentioned[i];
 }
 
-bool race_determines(const Prog *prog, Algebra *algebra, const Place *place, int atom) {
+bool place_determines(const Prog *prog, Algebra *algebra, const Place *place, int atom) {
     Variables v = {0};
     if (!find_variables(prog, algebra, place, false, &v)) return false;
     for (int d = 0; d < place->access->rank; d++) determine(algebra, place, d, &v);
@@ -138,7 +137,7 @@ bool race_determines(const Prog *prog, Algebra *algebra, const Place *place, int
     return false;
 }
 
-bool race_mentions(Algebra *algebra, const Place *place, int atom) {
+bool place_mentions(Algebra *algebra, const Place *place, int atom) {
     for (int d = 0; d < place->access->rank; d++) {
         const Affine *affine = &place->access->affine[d];
         const Poly *base = affine->is ? algebra_poly(algebra, place->role, affine->base) : NULL;
@@ -147,7 +146,7 @@ bool race_mentions(Algebra *algebra, const Place *place, int atom) {
     return false;
 }
 
-bool race_walks(const Place *place) {
+bool place_walks(const Place *place) {
     const IndexSpace *space = &place->tile->space;
     bool used[PROG_MAX_INDEXES] = {false};
     for (int d = 0; d < place->access->rank; d++) {
@@ -161,26 +160,26 @@ bool race_walks(const Place *place) {
     return true;
 }
 
-bool race_disjoint(const Prog *prog, Algebra *algebra, const Place *place, bool alone) {
+bool place_disjoint(const Prog *prog, Algebra *algebra, const Place *place, bool alone) {
     Variables v = {0};
     if (!find_variables(prog, algebra, place, alone, &v)) return false;
     for (int d = 0; d < place->access->rank; d++) determine(algebra, place, d, &v);
     for (int i = 0; i < v.count; i++) {
         bool again = v.in_turn[i] && place->transfer == TRANSFER_PLAIN &&
-                     !race_mentions(algebra, place, v.atoms[i]);
+                     !place_mentions(algebra, place, v.atoms[i]);
         if (!v.determined[i] && v.extents[i] != 1 && !again) return false;
     }
     return true;
 }
 
-/* ---- order within an instance ---------------------------------------------------------------- */
+/* ---- pairs ----------------------------------------------------------------------------------- */
 
 /* True if a position's subscript determines all its variables, for indexes that reach this far */
 static bool determined_within(const Prog *prog, Algebra *algebra, const Place *place,
                               const Poly *base, int64_t extent) {
     Variables v = {0};
     Radices digits = {0};
-    bool mentioned[PROG_MAX_RANK + RACE_LOOPS + 1] = {false};
+    bool mentioned[PROG_MAX_RANK + PLACE_LOOPS + 1] = {false};
     return find_variables(prog, algebra, place, true, &v) && add_digit(&digits, -1, 1, extent) &&
            add_variables(algebra, base, &v, &digits, mentioned) && determines_all(&digits);
 }
@@ -198,8 +197,8 @@ static bool reach_of(const Place *place, int d, int64_t *reach) {
     return true;
 }
 
-/* True if the two access disjoint parts that the same digits determine */
-static bool parts_disjoint(const Prog *prog, Algebra *algebra, const Place *a, const Place *b,
+/* True if the two access disjoint parts of the dimension, which the same digits determine */
+static bool disjoint_along(const Prog *prog, Algebra *algebra, const Place *a, const Place *b,
                            int d) {
     const Affine *one = &a->access->affine[d], *two = &b->access->affine[d];
     int64_t distance, reach[2];
@@ -216,6 +215,12 @@ static bool parts_disjoint(const Prog *prog, Algebra *algebra, const Place *a, c
     return determined_within(prog, algebra, a, base, to - from + 1);
 }
 
+bool place_parts_disjoint(const Prog *prog, Algebra *algebra, const Place *a, const Place *b) {
+    for (int d = 0; d < a->access->rank; d++)
+        if (disjoint_along(prog, algebra, a, b, d)) return true;
+    return false;
+}
+
 typedef struct Stretch { /* of a subscript, without its variables */
     int64_t from, to;
 } Stretch;
@@ -226,8 +231,8 @@ static int by_begin(const void *a, const void *b) {
 }
 
 /* The same for several places: true if all pairs are disjoint along this axis */
-static bool all_disjoint(const Prog *prog, Algebra *algebra, const Place *const *places,
-                         size_t count, int d, Stretch *stretches) {
+static bool all_disjoint_along(const Prog *prog, Algebra *algebra, const Place *const *places,
+                               size_t count, int d, Stretch *stretches) {
     const Affine *first = &places[0]->access->affine[d];
     const Poly *base = first->is ? algebra_poly(algebra, places[0]->role, first->base) : NULL;
     if (!base || poly_changes(algebra, base)) return false;
@@ -252,78 +257,10 @@ static bool all_disjoint(const Prog *prog, Algebra *algebra, const Place *const 
     return true;
 }
 
-/* True if the bases of their subscripts are equal, and do not change in between */
-static bool same_bases(Algebra *algebra, const Place *a, const Place *b) {
-    for (int d = 0; d < a->access->rank; d++) {
-        const Affine *one = &a->access->affine[d], *two = &b->access->affine[d];
-        const Poly *base = one->is ? algebra_poly(algebra, a->role, one->base) : NULL;
-        if (!base || !two->is || poly_changes(algebra, base) ||
-            !poly_equal(base, algebra_poly(algebra, b->role, two->base)))
-            return false;
-    }
-    return true;
-}
-
-static bool in_order(const Prog *prog, Algebra *algebra, const Place *a, const Place *b) {
-    if (!a->write && !b->write) return true;
-    if (a == b) return race_disjoint(prog, algebra, a, true);
-    for (int d = 0; d < a->access->rank; d++)
-        if (parts_disjoint(prog, algebra, a, b, d)) return true;
-    return distribution_same(a->site, a->access, b->site, b->access) &&
-           race_disjoint(prog, algebra, a, true) && same_bases(algebra, a, b);
-}
-
-/* The waits of `place` if `before` came first. A role cannot wait for the reads of its own
- * copies into a stage. */
-static int waits_for(const Place *place, const Place *before) {
-    bool copy = place->transfer == TRANSFER_STORED || place->transfer == TRANSFER_LOADED;
-    switch (before->transfer) {
-    case TRANSFER_STORED: return copy ? ORDER_STORES : ORDER_STORES | ORDER_THREADS;
-    case TRANSFER_PLAIN: return copy && before->write ? ORDER_FENCE | ORDER_THREADS : ORDER_THREADS;
-    case TRANSFER_LANES:
-    case TRANSFER_LOADED: break;
-    }
-    return 0;
-}
-
-static int by_object(const void *a, const void *b) {
-    const Place *one = *(const Place *const *)a, *two = *(const Place *const *)b;
-    if (one->role != two->role) return one->role < two->role ? -1 : 1;
-    if (one->access->object != two->access->object)
-        return one->access->object < two->access->object ? -1 : 1;
-    return one < two ? -1 : one > two;
-}
-
-/* Accesses of one role to one tensor */
-static void order_object(const Prog *prog, Algebra *algebra, const Place *const *places,
-                         size_t count, Stretch *stretches) {
-    bool writes = false, disjoint = false;
-    for (size_t i = 0; i < count; i++) writes |= places[i]->write;
-    if (!writes) return;
-    for (int d = 0; d < places[0]->access->rank && count > 1 && !disjoint; d++)
-        disjoint = all_disjoint(prog, algebra, places, count, d, stretches);
-    for (size_t i = 0; i < count; i++)
-        for (size_t k = i; k < (disjoint ? i + 1 : count); k++) {
-            const Place *a = places[i], *b = places[k];
-            arena_count(algebra->arena, 4);
-            /* one statement reads, then writes */
-            if ((a->tile == b->tile && a != b) || in_order(prog, algebra, a, b)) continue;
-            a->tile->order |= waits_for(a, b);
-            b->tile->order |= waits_for(b, a);
-        }
-}
-
-void race_order(const Prog *prog, Algebra *algebra, Places *places) {
-    if (!places->count) return;
-    const Place **sorted = NEW_ARRAY(algebra->arena, const Place *, places->count);
-    Stretch *stretches = NEW_ARRAY(algebra->arena, Stretch, places->count);
-    for (size_t i = 0; i < places->count; i++) sorted[i] = &places->items[i];
-    qsort(sorted, places->count, sizeof(const Place *), by_object);
-    for (size_t i = 0, end; i < places->count; i = end) {
-        for (end = i + 1; end < places->count; end++)
-            if (sorted[end]->role != sorted[i]->role ||
-                sorted[end]->access->object != sorted[i]->access->object)
-                break;
-        order_object(prog, algebra, sorted + i, end - i, stretches);
-    }
+bool place_all_disjoint(const Prog *prog, Algebra *algebra, const Place *const *places,
+                        size_t count) {
+    Stretch *stretches = NEW_ARRAY(algebra->arena, Stretch, count);
+    for (int d = 0; d < places[0]->access->rank && count > 1; d++)
+        if (all_disjoint_along(prog, algebra, places, count, d, stretches)) return true;
+    return false;
 }

@@ -3,9 +3,7 @@
  * followed to the fixed point; a declaration clears the facts; a move keeps the facts about a
  * stage. Needs Code and classes; proves that every payload is complete, its bytes known, and
  * every value written before it is read. */
-#include "check/paths/written.h"
-
-#include <string.h>
+#include "derive/written.h"
 
 /* ---- states ---------------------------------------------------------------------------------- */
 
@@ -27,58 +25,6 @@ static void *copy(Flow *flow, const void *from) {
     return made;
 }
 
-static void make_own(Written *w, State *state) {
-    if (!state->shared) return;
-    const Elements **must = NEW_ARRAY(w->arena, const Elements *, w->count + 1);
-    memcpy(must, state->must, w->count * sizeof *must);
-    state->must = must, state->shared = false;
-}
-
-const Hold *written_hold(const State *state, int handle) {
-    for (size_t i = 0; i < state->holds.count; i++)
-        if (state->holds.items[i].handle == handle) return state->holds.items[i].hold;
-    return NULL;
-}
-
-static void set_hold(Written *w, State *state, int handle, const Hold *hold) {
-    if (written_hold(state, handle) == hold) return;
-    const Holdings old = state->holds;
-    Holding *made = NEW_ARRAY(w->arena, Holding, old.count + 1);
-    size_t count = 0, i = 0;
-    for (; i < old.count && old.items[i].handle < handle; i++) made[count++] = old.items[i];
-    if (hold) made[count++] = (Holding){handle, hold};
-    for (; i < old.count; i++)
-        if (old.items[i].handle != handle) made[count++] = old.items[i];
-    state->holds = (Holdings){made, count};
-}
-
-Hold *written_change(Written *w, State *state, int handle) {
-    Hold *made = NEW(w->arena, Hold);
-    *made = *written_hold(state, handle);
-    set_hold(w, state, handle, made);
-    return made;
-}
-
-void written_set(Written *w, State *state, int object, const Elements *must) {
-    make_own(w, state);
-    state->must[object] = must;
-}
-
-const Elements *written_known(Written *w, const Elements *result, const Elements *otherwise) {
-    if (!result) w->beyond = true;
-    return result ? result : otherwise;
-}
-
-Touched written_touched(Written *w, const IndexSpace *space, const Access *access, Tiling tiling) {
-    const Standing place = {&w->flow->context, w->code, w->at};
-    Touched made = touched(w->arena, &place, space, access, &tiling);
-    if (made.all) return made;
-    int64_t count = tiling.tiles;
-    for (int d = 0; d < tiling.rank; d++) count *= tiling.extents[d];
-    w->beyond = true;
-    return (Touched){.all = elements_span(w->arena, tiling.start, tiling.start + count)};
-}
-
 /* ---- joins ----------------------------------------------------------------------------------- */
 
 /* The linear rule handles a stage that is held on only one path. */
@@ -88,7 +34,7 @@ static void join_holds(Written *w, State *to, const State *from, Span at) {
         int handle = held.items[i].handle;
         const Hold *a = held.items[i].hold, *b = written_hold(from, handle);
         bool same = b && a->pipe == b->pipe;
-        if (a != b) set_hold(w, to, handle, same ? written_join_hold(w, a, b, at) : NULL);
+        if (a != b) written_keep(w, to, handle, same ? written_join_hold(w, a, b, at) : NULL);
     }
 }
 
@@ -135,7 +81,7 @@ static void acquire(Written *w, State *state, const Row *row) {
     if (!valid_index(row->handle, handles_of(w))) return;
     const Handle *handle = &w->role->handles.items[row->handle];
     bool produces = handle->pipe >= 0 && handle->end == END_PRODUCE;
-    set_hold(w, state, row->handle, produces ? written_acquire(w, handle->pipe, w->at) : NULL);
+    written_keep(w, state, row->handle, produces ? written_acquire(w, handle->pipe, w->at) : NULL);
     if (written_hold(state, row->handle) && is_apart(w->code, w->at))
         written_change(w, state, row->handle)->poisoned = true;
 }
@@ -145,7 +91,7 @@ static void release(Written *w, State *state, const Row *row) {
         valid_index(row->handle, handles_of(w)) ? written_hold(state, row->handle) : NULL;
     Release *at = &w->releases[w->at];
     if (!hold) return;
-    set_hold(w, state, row->handle, NULL);
+    written_keep(w, state, row->handle, NULL);
     if (!w->flow->last) return;
     if (!at->holds)
         *at = (Release){w->at, NEW_ARRAY(w->arena, const Hold *, w->role->instances + 1)};
@@ -157,8 +103,8 @@ static void move(Written *w, State *state, const Row *row) {
     if (!valid_index(row->handle, handles_of(w)) || !valid_index(row->other, handles_of(w)) ||
         row->handle == row->other)
         return;
-    set_hold(w, state, row->handle, written_hold(state, row->other));
-    set_hold(w, state, row->other, NULL);
+    written_keep(w, state, row->handle, written_hold(state, row->other));
+    written_keep(w, state, row->other, NULL);
 }
 
 /* If a loop has too many iterations to follow, the payload of stages that are held is unknown in
@@ -270,43 +216,34 @@ static const Rule rule = {
 
 /* ---- roles ----------------------------------------------------------------------------------- */
 
-bool tiles_reported(const Tiles *tiles, size_t before, Span span) {
-    for (size_t i = 0; i < before; i++) {
-        const Diag *diag = tiles->diags->items.items[i];
-        if (code_rows[diag->code].severity == SEVERITY_ERROR && diag->has_place &&
-            diag->labels[0].span.lo >= span.lo && diag->labels[0].span.hi <= span.hi)
-            return true;
-    }
-    return false;
+/* The bytes of a stage are those at the first release: a rule compares them with the others. */
+static void find_bytes(const Written *w, uint32_t *bytes) {
+    bool *known = NEW_ARRAY(w->arena, bool, w->tiles->prog->pipes.count + 1);
+    for (size_t at = 0; at < w->code->rows.count; at++)
+        for (int r = 0; r < w->role->instances && w->releases[at].holds; r++) {
+            const Hold *hold = w->releases[at].holds[r];
+            if (!hold || hold->differs || known[hold->pipe]) continue;
+            bytes[hold->pipe] = (uint32_t)hold->bytes, known[hold->pipe] = true;
+        }
 }
 
-static void follow_role(Written *w, size_t before) {
-    w->releases = NEW_ARRAY(w->arena, Release, w->code->rows.count + 1);
-    w->recorded = NEW_ARRAY(w->arena, size_t, w->code->rows.count + 1);
-    w->skipped = NEW_ARRAY(w->arena, bool, w->code->regions.count + 1);
+Written *written_follow(Arena *arena, Tiles *tiles, Role *role) {
+    StageOrder *order = &plan_role(tiles->prog, role)->stages;
+    Written *w = NEW(arena, Written);
+    *w = (Written){.tiles = tiles,
+                   .arena = arena,
+                   .role = role,
+                   .code = role->code,
+                   .algebra = role->code->algebra};
+    order->waits = w->waits = NEW_ARRAY(tiles->arena, bool, w->code->rows.count + 1);
+    order->bytes = NEW_ARRAY(tiles->arena, uint32_t, tiles->prog->pipes.count + 1);
+    if (!role->body || role->instances < 1) return NULL;
+    w->releases = NEW_ARRAY(arena, Release, w->code->rows.count + 1);
+    w->recorded = NEW_ARRAY(arena, size_t, w->code->rows.count + 1);
+    w->skipped = NEW_ARRAY(arena, bool, w->code->regions.count + 1);
     written_find_objects(w);
     written_find_loops(w);
-    solve(w->arena, w->code, &rule, w);
-    written_judge(w, before);
-    /* statements may be missing */
-    bool reported =
-        tiles_reported(w->tiles, w->tiles->diags->items.count, w->code->regions.items[0].span);
-    if (!reported && !w->beyond && (!w->findings.count || !w->cut))
-        written_report(w);
-    else if (!reported)
-        incomplete_report(w->tiles->diags, w->role,
-                          "every element is written before it is read or passed on");
-}
-
-void tiles_written(Arena *arena, Tiles *tiles) {
-    size_t before = tiles->diags->items.count;
-    for (size_t r = 0; r < tiles->prog->roles.count; r++) {
-        Role *role = &tiles->prog->roles.items[r];
-        Written w = {.tiles = tiles,
-                     .arena = arena,
-                     .role = role,
-                     .code = role->code,
-                     .algebra = role->code->algebra};
-        if (role->body && role->instances >= 1) follow_role(&w, before);
-    }
+    solve(arena, w->code, &rule, w);
+    find_bytes(w, order->bytes);
+    return w;
 }

@@ -1,6 +1,6 @@
 /* Loops that are followed iteration by iteration, because their variables select elements or
  * decide conditions; and the number of first iterations of other loops that are distinguished. */
-#include "check/paths/written.h"
+#include "derive/written.h"
 
 /* most rows of a loop that is followed, over all its iterations */
 #define ROWS_MOST  20000

@@ -2,7 +2,7 @@
  * on every path (P0228). A write under a condition is recorded with the condition (Guard), and
  * counts where the condition is proved; a write at subscripts that are unknown but do not change
  * is recorded with them (Slab). */
-#include "check/paths/written.h"
+#include "derive/written.h"
 
 #define GUARDS_MOST 32 /* most in a state */
 #define SLABS_MOST  16
@@ -335,91 +335,4 @@ void written_writes(Written *w, State *state, const Row *row) {
     if (row_computes(row->kind)) wrote_local(w, state, row->local, row->span);
     for (size_t i = 0; row->unsafe && i < row->unsafe->operands.count; i++)
         wrote_local(w, state, row->unsafe->operands.items[i].local, row->span);
-}
-
-/* ---- messages -------------------------------------------------------------------------------- */
-
-static const char *element_text(Written *w, int object, int64_t at) {
-    const Object *row = &w->objects[object];
-    int64_t subs[PROG_MAX_RANK];
-    Str text = str_new(w->arena);
-    for (int d = row->tile->rank - 1; d >= 0; d--)
-        subs[d] = at % row->tile->extents[d], at /= row->tile->extents[d];
-    str_printf(&text, "%s[", row->name);
-    for (int d = 0; d < row->tile->rank; d++)
-        str_printf(&text, "%s%lld", d ? ", " : "", (long long)subs[d]);
-    str_char(&text, ']');
-    return text.text;
-}
-
-/* True if some row between these two writes the element */
-static bool writes_between(const Written *w, const Finding *finding, int from, int to) {
-    for (size_t i = 0; i < w->records.count; i++) {
-        const Record *known = &w->records.items[i];
-        if (known->object == finding->object && known->row > from && known->row < to &&
-            elements_has(known->set, finding->element))
-            return true;
-    }
-    return false;
-}
-
-/* The reason why a path may skip the write of row `at`: the innermost IF with the other outcome,
- * or loop without iteration, around it and not around the read */
-static const char *why_not(const Written *w, const Finding *finding, int at, Span *where) {
-    const FlowCode *code = w->code;
-    for (int r = code->rows.items[at].region; r >= 0; r = code->regions.items[r].parent) {
-        const Region *region = &code->regions.items[r];
-        if (finding->row >= region->begin && finding->row <= region->end) return NULL;
-        *where = region->head;
-        if (region_loops(region) && w->skipped[r])
-            return "not written if this loop has no iteration";
-        if (region->kind != REGION_IF) continue;
-        bool then = at < region->otherwise;
-        if (!writes_between(w, finding, then ? region->otherwise : region->begin,
-                            then ? region->end : region->otherwise))
-            return then ? "not written if this is false" : "not written if this is true";
-    }
-    return NULL;
-}
-
-static void show_loss(Written *w, Diag *diag, const Finding *finding) {
-    int last = -1;
-    Span where = {0};
-    for (size_t i = 0; i < w->records.count; i++) {
-        const Record *known = &w->records.items[i];
-        bool before =
-            known->object == finding->object && known->row < finding->row && known->row > last;
-        if (before && elements_has(known->set, finding->element)) last = known->row;
-    }
-    const char *why = last < 0 ? NULL : why_not(w, finding, last, &where);
-    if (why) diag_label(w->tiles->diags, diag, where, "%s", why);
-}
-
-static void report(Written *w, const Finding *finding) {
-    Tiles *tiles = w->tiles;
-    const Object *row = &w->objects[finding->object];
-    Diag *diag = diag_at(tiles->diags, P0228, finding->at,
-                         finding->any ? "`%s` may be read before all of it is written"
-                                      : "`%s` is read, but never written",
-                         row->name);
-    diag_primary(tiles->diags, diag,
-                 finding->kept ? "the elements for which this is false keep their value"
-                               : "read here");
-    diag_label(tiles->diags, diag, row->span, "declared here without a value");
-    show_loss(w, diag, finding);
-    if (finding->any)
-        diag_label(tiles->diags, diag, finding->written,
-                   row->tile ? "written here" : "assigned here");
-    if (row->tile && finding->any)
-        diag_note(tiles->diags, diag, "element `%s` may not have been written",
-                  element_text(w, finding->object, finding->element));
-    diag_help(tiles->diags, diag,
-              finding->kept
-                  ? "initialise it in its declaration, `= 0`, or select: `.. = c ? .. : 0`"
-                  : "initialise it in its declaration, `= 0`, or write it on every path "
-                    "before the read");
-}
-
-void written_report(Written *w) {
-    for (size_t i = 0; i < w->findings.count; i++) report(w, &w->findings.items[i]);
 }

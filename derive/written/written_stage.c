@@ -1,7 +1,7 @@
 /* Writes of a statement to a stage that its role produces, and its reads of it (P0209, P0217).
  * An instance may read, and write again, what it has written itself: then its threads
- * synchronise before (Tile.order). */
-#include "check/paths/written.h"
+ * synchronise before (StageOrder.waits). */
+#include "derive/written.h"
 
 /* ---- holds ----------------------------------------------------------------------------------- */
 
@@ -123,8 +123,8 @@ const Hold *written_join_hold(Written *w, const Hold *to, const Hold *from, Span
 
 /* If the statement accesses elements that threads have written, or writes elements that they
  * have read, since they synchronised: the threads synchronise before it. */
-static void wait_for_threads(Written *w, State *state, Site *site) {
-    if (w->flow->last) site->tile->order |= ORDER_THREADS;
+static void wait_for_threads(Written *w, State *state) {
+    if (w->flow->last) w->waits[w->at] = true;
     const Holdings held = state->holds;
     for (size_t i = 0; i < held.count; i++) {
         if (!held.items[i].hold->fresh->count && !held.items[i].hold->seen->count) continue;
@@ -160,8 +160,16 @@ static Touched touched_by(Written *w, const Site *site, const Access *access, co
         (Tiling){field->rank, field->extents, tiles, written_field_start(pipe, access->field)});
 }
 
+/* Notes a fault of the hold, which is then ignored. */
+static void fault(Written *w, State *state, int handle, StageFault what) {
+    what.hold = written_hold(state, handle);
+    vec_push(w->arena, &w->faults, what);
+    written_change(w, state, handle)->poisoned = true;
+}
+
 /* A copy, and other writes to the elements that it copies */
-static void check_copies(Written *w, State *state, Site *site, int handle, const Touched *what) {
+static void check_copies(Written *w, State *state, const Site *site, int handle,
+                         const Touched *what) {
     const Hold *hold = written_hold(state, handle);
     bool copies = tile_is_unawaited(site->tile);
     const Mark *first = NULL;
@@ -173,25 +181,10 @@ static void check_copies(Written *w, State *state, Site *site, int handle, const
             elements_first_common(before->set, what->all) >= 0)
             first = before;
     }
-    if (!first) return;
-    Tiles *tiles = w->tiles;
-    Diag *diag =
-        diag_at(tiles->diags, P0217, site->tile->target.span,
-                what->exact && !first->vague
-                    ? "elements of %s are written twice, and nothing orders the two writes"
-                    : "elements of %s may be written twice, and nothing orders the two writes",
-                tiles_object(tiles, w->role, &site->tile->target));
-    if (!what->exact)
-        diag_primary(tiles->diags, diag,
-                     "the elements that this writes are unknown at compile time");
-    diag_label(tiles->diags, diag, first->site->tile->target.span, "%s",
-               tile_is_unawaited(first->site->tile)
-                   ? "first written by this copy, which may still be in flight"
-                   : "first written here by threads; the copy does not wait for them");
-    diag_help(tiles->diags, diag,
-              "write every element once: select the value in one statement with `?:`, or write "
-              "disjoint parts");
-    written_change(w, state, handle)->poisoned = true;
+    if (first)
+        fault(
+            w, state, handle,
+            (StageFault){.kind = FAULT_TWICE, .site = site, .first = first, .exact = what->exact});
 }
 
 static void check_sum(Written *w, State *state, const Site *site, int handle, const Touched *what) {
@@ -200,15 +193,10 @@ static void check_sum(Written *w, State *state, const Site *site, int handle, co
     if (!w->flow->last || tile->op == ASSIGN_SET || hold->poisoned ||
         elements_hold(hold->must, what->all))
         return;
-    Diag *diag = diag_at(w->tiles->diags, P0209, tile->target.span, "%s has no value yet",
-                         tiles_object(w->tiles, w->role, &tile->target));
-    diag_label(w->tiles->diags, diag, written_place_of(w, hold->acquire),
-               "stage acquired here for writing");
-    diag_help(w->tiles->diags, diag, "assign it with `=` first");
-    written_change(w, state, handle)->poisoned = true;
+    fault(w, state, handle, (StageFault){.kind = FAULT_NO_VALUE, .site = site});
 }
 
-static void write_stage(Written *w, State *state, Site *site, int handle) {
+static void write_stage(Written *w, State *state, const Site *site, int handle) {
     const Tile *tile = site->tile;
     const Hold *before = written_hold(state, handle);
     bool copies = tile_is_unawaited(tile);
@@ -218,7 +206,7 @@ static void write_stage(Written *w, State *state, Site *site, int handle) {
     bool again = elements_first_common(before->fresh, what.all) >= 0 ||
                  elements_first_common(before->seen, what.all) >= 0;
     if (!copies && again && !(what.exact && same_threads(w, before, site, what.all)))
-        wait_for_threads(w, state, site);
+        wait_for_threads(w, state);
     Hold *hold = written_change(w, state, handle);
     if (what.exact) hold->must = both(w, hold->must, what.all);
     if (what.exact && !copies) hold->own = both(w, hold->own, what.all);
@@ -234,44 +222,8 @@ static void write_stage(Written *w, State *state, Site *site, int handle) {
 
 /* ---- reads ----------------------------------------------------------------------------------- */
 
-/* The reason why an element cannot be read; NULL: it can */
-static const char *not_there(const Written *w, const Hold *hold, int64_t element) {
-    if (elements_has(hold->own, element)) return NULL;
-    if (elements_has(hold->flying, element))
-        return "an asynchronous copy writes it, and "
-               "completes only when the stage is full";
-    if (elements_has(hold->may, element)) return "not written on every path";
-    return w->role->instances > 1 ? "this instance has not written it"
-                                  : "nothing has written it yet";
-}
-
-static void refuse_read(Written *w, const Access *read, const Hold *hold, int64_t element) {
-    Tiles *tiles = w->tiles;
-    const Mark *first = NULL;
-    Diag *diag = diag_at(tiles->diags, P0209, read->span, "%s may be read before it is written",
-                         tiles_object(tiles, w->role, read));
-    diag_primary(tiles->diags, diag, "%s", not_there(w, hold, element));
-    diag_label(tiles->diags, diag, written_place_of(w, hold->acquire),
-               "stage acquired here for writing");
-    for (const Mark *mark = hold->marks; mark; mark = mark->before)
-        if (elements_has(mark->set, element)) first = mark;
-    if (first) diag_label(tiles->diags, diag, first->site->tile->target.span, "written here");
-    if (read->kept) {
-        diag_help(tiles->diags, diag,
-                  "the elements for which this is false keep their value, which they must have: "
-                  "select, `.. = c ? .. : 0`, or write them in the next statement, `where !c`");
-        return;
-    }
-    diag_note(tiles->diags, diag,
-              "in a stage that it produces, an instance may read only "
-              "elements that its own threads have written");
-    diag_help(tiles->diags, diag,
-              "compute the value again, or keep it in a `var` or `shared` "
-              "tile as well");
-}
-
 /* Reads of a stage that the instance produces: all of it is its own work. */
-static void read_stages(Written *w, State *state, Site *site) {
+static void read_stages(Written *w, State *state, const Site *site) {
     for (size_t i = 0; i < site->reads.count; i++) {
         const Access *read = site->reads.items[i];
         const Hold *hold = read->space == SPACE_STAGE ? written_hold(state, read->object) : NULL;
@@ -281,17 +233,20 @@ static void read_stages(Written *w, State *state, Site *site) {
             written_known(w, elements_less(w->arena, what.all, hold->own), elements_none());
         if (missing->count) {
             if (!w->flow->last) continue;
-            refuse_read(w, read, hold, elements_first(missing));
-            written_change(w, state, read->object)->poisoned = true;
+            fault(w, state, read->object,
+                  (StageFault){.kind = FAULT_UNWRITTEN,
+                               .site = site,
+                               .read = read,
+                               .element = elements_first(missing)});
             continue;
         }
-        if (elements_first_common(hold->fresh, what.all) >= 0) wait_for_threads(w, state, site);
+        if (elements_first_common(hold->fresh, what.all) >= 0) wait_for_threads(w, state);
         Hold *changed = written_change(w, state, read->object);
         changed->seen = both(w, changed->seen, what.all);
     }
 }
 
-void written_stage_row(Written *w, State *state, Site *site) {
+void written_stage_row(Written *w, State *state, const Site *site) {
     const Access *target = &site->tile->target;
     if (site->poisoned) {
         const Holdings held = state->holds;

@@ -1,16 +1,15 @@
-/* written, check private: elements written on the paths to each row. One rule
- * over Code follows the stages that a role produces (P0209, P0214 to P0217, P0309) and its tiles
- * and variables (P0228).
- *   written.c          the rule: states, joins, rows
- *   written_stage.c    writes to a produced stage, and reads of it
- *   written_verdict.c  the verdict at each release
- *   written_tile.c     reads of tiles and variables; writes under conditions
- *   written_loops.c    loops that are followed iteration by iteration, and first iterations that
- *                      are distinguished */
-#ifndef PIPEC_WRITTEN_H
-#define PIPEC_WRITTEN_H
+/* written: elements written on the paths to each row. One rule over Code follows the stages that a
+ * role produces, and its tiles and variables. Its facts are the order of statements that access
+ * stages, and the bytes of stages (StageOrder); check/paths/ states verdicts about what it finds.
+ *   written/written.c        the rule: joins, rows
+ *   written/written_state.c  states
+ *   written/written_stage.c  writes to a produced stage, and reads of it
+ *   written/written_tile.c   reads of tiles and variables; writes under conditions
+ *   written/written_loops.c    loops that are followed iteration by iteration, and first iterations
+ * that are distinguished */
+#ifndef PIPEC_DERIVE_WRITTEN_H
+#define PIPEC_DERIVE_WRITTEN_H
 
-#include "check/passes.h"
 #include "derive/order.h"
 #include "flow/elements.h"
 #include "flow/solve.h"
@@ -110,22 +109,34 @@ typedef struct Record { /* elements written by a row, in the last round */
     size_t before; /* 1 + the record of the row before it; 0: none */
 } Record;
 
-typedef struct Finding { /* P0228, reported after all errors about stages */
+typedef struct Finding { /* a read of a tile or variable that may have no value */
     int object, row;
     Span at, written;
     bool any, kept; /* kept: read by `where` */
     int64_t element;
 } Finding;
 
+typedef enum StageFaultKind {
+    FAULT_TWICE,    /* written a second time, and nothing orders the two writes */
+    FAULT_NO_VALUE, /* `+=` to elements without a value */
+    FAULT_UNWRITTEN /* read before it is written */
+} StageFaultKind;
+
+typedef struct StageFault { /* of a statement that accesses a stage */
+    StageFaultKind kind;
+    const Site *site;
+    const Hold *hold;   /* before it */
+    const Access *read; /* UNWRITTEN */
+    int64_t element;    /* UNWRITTEN: the first one that is not written */
+    const Mark *first;  /* TWICE: the first write */
+    bool exact;         /* TWICE: the elements that the second one writes are known */
+} StageFault;
+
 /* Elements written by every instance at one release */
 typedef struct Release {
     int row;
     const Hold **holds; /* one per instance, NULL: never reached */
 } Release;
-
-typedef struct Reported {
-    int acquire, field;
-} Reported;
 
 typedef struct Written {
     Tiles *tiles;
@@ -144,12 +155,17 @@ typedef struct Written {
     VEC(Record) records;
     size_t *recorded; /* by row: 1 + its newest record, 0: none */
     VEC(Finding) findings;
-    Release *releases;      /* by row */
-    VEC(Reported) reported; /* of missing fields */
+    VEC(StageFault) faults;
+    Release *releases; /* by row */
+    bool *waits;       /* by row, as in StageOrder */
 } Written;
+
+/* Follows a role; sets RolePlan.stages. NULL: it has no statements */
+Written *written_follow(Arena *arena, Tiles *tiles, Role *role);
 
 const Hold *written_hold(const State *state, int handle);   /* NULL: not held, or consumed */
 Hold *written_change(Written *w, State *state, int handle); /* for an immediate write */
+void written_keep(Written *w, State *state, int handle, const Hold *hold); /* NULL: not held */
 void written_set(Written *w, State *state, int object, const Elements *must);
 
 Touched written_touched(Written *w, const IndexSpace *space, const Access *access, Tiling tiling);
@@ -165,10 +181,7 @@ Span written_place_of(const Written *w, int acquire);
 const Hold *written_acquire(Written *w, int pipe, int acquire);
 /* `to` itself where it says as much as the result */
 const Hold *written_join_hold(Written *w, const Hold *to, const Hold *from, Span at);
-void written_stage_row(Written *w, State *state, Site *site);
-void written_judge(Written *w, size_t before); /* before: number of errors at the start */
-/* True if one of the first `before` errors is in this text: statements may then be missing. */
-bool tiles_reported(const Tiles *tiles, size_t before, Span span);
+void written_stage_row(Written *w, State *state, const Site *site);
 
 /* ---- tiles and variables --------------------------------------------------------------------- */
 
@@ -182,7 +195,6 @@ void written_forget(Written *w, State *state, int region);
  * condition. Called before their sets are joined */
 void written_learn(Written *w, State *to, State *from, int at, int source);
 void written_join_guards(Written *w, State *to, const State *from);
-void written_report(Written *w);
 
 /* ---- loops ----------------------------------------------------------------------------------- */
 
