@@ -2,10 +2,10 @@
  * explains it, the manifest copies from it, and codegen obeys it; codegen computes none itself.
  *
  * Facts that rules of flow/ and check/ read lie in what they are about instead, and in no second
- * place: the class of a statement, with its box, piece, matrix shape, distribution and order
- * (Tile); accesses of an end of a pipe and how it arrives (PipeUse, Pipe.multicast, Role.one_lane);
- * how late it releases (Late.lag); how a launch passes a tensor (Param). Rules take the Code of a
- * role without a plan, and some of these facts decide whether there is one.
+ * place: the class of a statement, with its box, piece, matrix shape and distribution (Tile);
+ * accesses of an end of a pipe and how it arrives (PipeUse, Pipe.multicast, Role.one_lane); how
+ * late it releases (Late.lag); how a launch passes a tensor (Param). Rules take the Code of a role
+ * without a plan, and some of these facts decide whether there is one.
  *
  *   plan/plan_open.c            the empty plan
  *   plan/plan.c                 completes it
@@ -18,6 +18,8 @@
  *   plan/plan_contractions.c    operands of matrix instructions
  *   reductions/plan_scaled.c    factors that are taken out of maxima and minima
  *   plan/plan_moves.c           elementwise statements of threads
+ *   order/order.c               what statements wait for, because of earlier ones of the instance
+ *   written/written.c           the same for stages that the role produces, and their bytes
  *   plan/plan_uses.c            what a row does, and elements at which values are equal, for
  *                               several of these
  *   plan/plan_skip.c            iterations that belong to another instance

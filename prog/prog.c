@@ -31,12 +31,6 @@ bool pipe_consumed_by(const Pipe *pipe, int role) {
     return false;
 }
 
-bool prog_signals_explicitly(const Prog *prog) {
-    for (size_t p = 0; p < prog->pipes.count; p++)
-        if (prog->pipes.items[p].unproved) return true;
-    return false;
-}
-
 int role_takers(const Role *role, int pipe) {
     return role->pipes[pipe].in_turn ? 1 : role->instances;
 }

@@ -357,8 +357,6 @@ static inline bool pipe_is_implied(const Prog *prog, int pipe) {
 
 /* Largest error of an element; size: |value| + scale. 0: none, the claim is exact */
 double claim_allows(const Claim *claim, double size);
-/* True if some pipe is signalled by the program, in ways that cannot be counted */
-bool prog_signals_explicitly(const Prog *prog);
 /* True if the role is one of the consumers of the pipe */
 bool pipe_consumed_by(const Pipe *pipe, int role);
 /* number of instances that take each stage of a pipe that the role acquires */

@@ -87,11 +87,11 @@ put_back A4 flow/solve.c 'a loop is followed once' \
     's/^    for (bool again = changed || !last; again;) {/    int rounds = 0; &/' \
     's/^        again = join_head(.*next.*;/& again = again \&\& ++rounds < 1;/'
 in_loop='w->code->regions.items[row->region].depth > 1'
-put_back A5 check/paths/written.c 'a variable that is declared in a loop counts as written' \
+put_back A5 derive/written/written.c 'a variable that is declared in a loop counts as written' \
     "s/OBJECT_LOCAL) written_open(\(.*\));/OBJECT_LOCAL \&\& $in_loop) written_set(\1, ALL);/" \
     's/ALL/elements_span(w->arena, 0, 1)/'
 put_back A6 check/races/races.c 'a race that contents of memory decide' \
-    's/^\(        if (who\)) report_unknown/\1 \&\& !a->unseen \&\& !b->unseen) report_unknown/'
+    's/^\(        if (who\)) report_unknown/\1 \&\& !a->notes->unseen \&\& !b->notes->unseen) report_unknown/'
 put_back A7 check/grid/carried.c 'what is carried from tile to tile of the grid' \
     's/^    if (!prog->persistent || has_one_tile(prog)) return;/    return;/'
 put_back A8 algebra/range.c 'no divisor is 0' \

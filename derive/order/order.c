@@ -111,6 +111,6 @@ void order_find(Arena *arena, Prog *prog) {
         }
     }
     Arena *scratch = arena_scratch(arena);
-    if (!prog_signals_explicitly(prog)) order_tensors(scratch, prog);
+    order_tensors(scratch, prog);
     arena_free(scratch);
 }
