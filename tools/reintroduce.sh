@@ -91,7 +91,7 @@ put_back A5 derive/written/written.c 'a variable that is declared in a loop coun
     "s/OBJECT_LOCAL) written_open(\(.*\));/OBJECT_LOCAL \&\& $in_loop) written_set(\1, ALL);/" \
     's/ALL/elements_span(w->arena, 0, 1)/'
 put_back A6 check/races/races.c 'a race that contents of memory decide' \
-    's/^\(        if (who\)) report_unknown/\1 \&\& !a->notes->unseen \&\& !b->notes->unseen) report_unknown/'
+    's/^\(        if (who\)) report/\1 \&\& !a->notes->unseen \&\& !b->notes->unseen) report/'
 put_back A7 check/grid/carried.c 'what is carried from tile to tile of the grid' \
     's/^    if (!prog->persistent || has_one_tile(prog)) return;/    return;/'
 put_back A8 algebra/range.c 'no divisor is 0' \
