@@ -53,16 +53,12 @@ void known_keep_stages(Known *known, KnownCode *entry, const Prog *prog) {
     entry->stages = NEW_ARRAY(known->arena, StageOrder, roles + 1);
     for (size_t r = 0; r < roles; r++) {
         const StageOrder *from = &prog->plan->roles[r].stages;
-        StageOrder *to = &entry->stages[r];
-        to->waits = NEW_ARRAY(known->arena, bool, rows_of(prog, r) + 1);
-        to->bytes = NEW_ARRAY(known->arena, uint32_t, pipes + 1);
-        memcpy(to->waits, from->waits, rows_of(prog, r) * sizeof *to->waits);
-        memcpy(to->bytes, from->bytes, pipes * sizeof *to->bytes);
+        bool *waits = NEW_ARRAY(known->arena, bool, rows_of(prog, r) + 1);
+        uint32_t *bytes = NEW_ARRAY(known->arena, uint32_t, pipes + 1);
+        memcpy(waits, from->waits, rows_of(prog, r) * sizeof *waits);
+        memcpy(bytes, from->bytes, pipes * sizeof *bytes);
+        entry->stages[r] = (StageOrder){waits, bytes};
     }
-}
-
-void known_give_stages(const KnownCode *entry, const Prog *prog) {
-    for (size_t r = 0; r < prog->roles.count; r++) prog->plan->roles[r].stages = entry->stages[r];
 }
 
 bool known_has_stages(const KnownCode *entry, const Prog *prog) {

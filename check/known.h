@@ -19,9 +19,8 @@ typedef struct KnownCode {
 /* The entry of this Code; a new entry has no passes. NULL: the limit on the size is reached. */
 KnownCode *known_find(Known *known, const Key *key);
 
-/* Store FACT_STAGES of a program, and restore it in another program with the same Code */
+/* Stores FACT_STAGES of a program, for another program with the same Code */
 void known_keep_stages(Known *known, KnownCode *entry, const Prog *prog);
-void known_give_stages(const KnownCode *entry, const Prog *prog);
 /* true if the program has the stored FACT_STAGES */
 bool known_has_stages(const KnownCode *entry, const Prog *prog);
 

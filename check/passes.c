@@ -158,7 +158,7 @@ static void try_again(const Passes *passes, const PassRow *row) {
 }
 
 static void leave_out(const Passes *passes, const PassRow *row) {
-    if (row->leaves & FACT_STAGES) known_give_stages(passes->entry, passes->prog);
+    if (row->leaves & FACT_STAGES) order_give(passes->prog, passes->entry->stages);
     try_again(passes, row);
 }
 

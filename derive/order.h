@@ -76,5 +76,7 @@ bool place_all_disjoint(const Prog *prog, Algebra *algebra, const Place *const *
 
 /* Sets RolePlan.order of each role. */
 void order_find(Arena *arena, Prog *prog);
+/* Sets RolePlan.stages of each role, as they are known from an equal Code */
+void order_give(const Prog *prog, const StageOrder *stages);
 
 #endif

@@ -255,8 +255,8 @@ typedef struct RowOrder {
 typedef struct StageOrder {
     /* by row: it accesses elements that other threads of the instance have accessed since they
      * synchronised */
-    bool *waits;
-    uint32_t *bytes; /* by pipe: that one instance's copies write to a stage */
+    const bool *waits;
+    const uint32_t *bytes; /* by pipe: that one instance's copies write to a stage */
 } StageOrder;
 
 typedef struct RolePlan {
@@ -277,9 +277,9 @@ typedef struct RolePlan {
     /* by End and pipe: fence.proxy.async before a release or arrival: this end accesses its
      * stages by ordinary accesses, the other end through the async proxy */
     bool *fenced[2];
-    TilePlan *tiles; /* by tile */
+    const TilePlan *tiles; /* by tile */
     StageOrder stages;
-    RowOrder *order; /* by row */
+    const RowOrder *order; /* by row */
     const RowsPlan *rows;
     Skipped skipped; /* of a role in turn */
 } RolePlan;
@@ -389,8 +389,8 @@ typedef struct Plan {
      * or the target's most, which is no multiple of 8; otherwise 0 */
     int entry_registers;
     uint32_t shared_bytes;
-    PipePlan *pipes; /* by pipe */
-    RolePlan *roles; /* by role */
+    const PipePlan *pipes; /* by pipe */
+    const RolePlan *roles; /* by role */
     Maps maps;
     PassedList arguments; /* of a launch, in their order */
     VEC(Range) memory;
@@ -419,14 +419,14 @@ void plan_add_tile(Arena *arena, Prog *prog, Role *role, RoleTile tile);
 void plan_make(Arena *arena, Prog *prog);
 
 /* The part of a role, and of a pipe, of the program */
-static inline RolePlan *plan_role(const Prog *prog, const Role *role) {
+static inline const RolePlan *plan_role(const Prog *prog, const Role *role) {
     return &prog->plan->roles[role - prog->roles.items];
 }
-static inline PipePlan *plan_pipe(const Prog *prog, const Pipe *pipe) {
+static inline const PipePlan *plan_pipe(const Prog *prog, const Pipe *pipe) {
     return &prog->plan->pipes[pipe - prog->pipes.items];
 }
 
-static inline TilePlan *plan_tile(const Prog *prog, const Role *role, int tile) {
+static inline const TilePlan *plan_tile(const Prog *prog, const Role *role, int tile) {
     return &plan_role(prog, role)->tiles[tile];
 }
 

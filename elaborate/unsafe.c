@@ -2,6 +2,7 @@
  * one S_UNSAFE. A value is stored in a local before the statement that uses it, because it is no
  * formula and may differ between evaluations. A pipe with arrivals that cannot be counted
  * becomes unproved. */
+#include "prog/edit.h"
 #include "elaborate/private.h"
 
 #include <stdlib.h>
@@ -76,7 +77,7 @@ static bool find_cursor(Elab *e, const AstExpr *ast, Unsafe *out) {
     if (out->pipe < 0) return false;
     Pipe *pipe = &e->prog->pipes.items[out->pipe];
     if (produce ? pipe->producer == role : pipe_consumed_by(pipe, role))
-        return e->role->pipes[out->pipe].uses = true;
+        return edit_use(e->role, out->pipe)->uses = true;
     Diag *diag =
         elab_error(e, produce ? P0400 : P0401, ast->span, "role `%s` does not %s pipe `%s`",
                    e->role->name, produce ? "produce" : "consume", pipe->name);
@@ -312,7 +313,7 @@ Val elab_address(Elab *e, const AstExpr *ast) {
         return elab_poison(e, ast->span);
     leave_unproved(e, &what);
     if (pipe) {
-        PipeUse *use = &e->role->pipes[what.pipe];
+        PipeUse *use = edit_use(e->role, what.pipe);
         use->agents |= AGENT_BIT(ADDRESS);
         use->agents |= what.end == END_PRODUCE ? AGENT_BIT(STORES_IN) : AGENT_BIT(LOADS_OUT);
         e->prog->pipes.items[what.pipe].fields.items[object.field].address_taken[what.end] = true;

@@ -111,7 +111,7 @@ typedef struct Role {
     VEC(RoleTile) tiles;
     /* the `shared` tile through which warps combine reductions, -1: none; filled by tiles */
     int partials;
-    PipeUse *pipes; /* one per pipe of the kernel */
+    const PipeUse *pipes; /* one per pipe of the kernel */
     /* an error was reported: an acquire, or a call that may contain some, is missing, or its
      * count is unknown */
     bool forgotten;
@@ -344,7 +344,7 @@ typedef struct Prog {
     VEC(Claim) claims;
     VEC(Example) examples;
     OutsideAccesses outside; /* filled by outside */
-    struct Plan *plan;       /* derive/plan.h; made by tiles */
+    const struct Plan *plan; /* derive/plan.h; made by tiles */
     struct Tiles *tiles;     /* derive/tiles.h; filled by tiles, for later passes */
 } Prog;
 

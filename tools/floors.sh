@@ -29,7 +29,7 @@ BEGIN {
             "parser/parser.h " \
             "parser/ast.h " \
             "prog/prog.h prog/expr.h prog/layout.h prog/target.h prog/tile.h prog/unsafe.h " \
-            "prog/eval.h " \
+            "prog/eval.h prog/edit.h " \
             "prog/key.h " \
             "prog/stmt.h " \
             "elaborate/elaborate.h " \
@@ -67,6 +67,8 @@ BEGIN {
     only["elaborate/elaborate.h"] = " check "
     only["parser/parser.h"] = " lib "
     only["check/check.h"] = " lib "
+    # only these fill facts of the program, which all others read
+    only["prog/edit.h"] = " elaborate derive "
     only["prog/key.h"] = " flow check "
     only["check/passes.def"] = " lib "
     only["launch/pack.h"] = " lib "

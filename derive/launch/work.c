@@ -4,6 +4,7 @@
  * none. A loop that leaves early counts as if it did not.
  *
  * Nothing is proved by these numbers, and no code depends on them. */
+#include "derive/edit.h"
 #include "derive/resources/resources.h"
 #include "derive/tiles.h"
 #include "flow/values.h"
@@ -52,8 +53,8 @@ static Work *add(Worker *w, WorkKind kind, int64_t amount, Span span) {
                  .own = amount,
                  .pieces = 1,
                  .span = span};
-    vec_push(w->arena, &w->prog->plan->work, work);
-    return &w->prog->plan->work.items[w->prog->plan->work.count - 1];
+    vec_push(w->arena, &edit_plan(w->prog)->work, work);
+    return &edit_plan(w->prog)->work.items[edit_plan(w->prog)->work.count - 1];
 }
 
 /* ---- statements ------------------------------------------------------------------------------ */
@@ -242,7 +243,7 @@ static void open_region(Worker *w, const Row *row) {
     } else {
         return;
     }
-    w->items[number] = (int)w->prog->plan->work.count - 1;
+    w->items[number] = (int)edit_plan(w->prog)->work.count - 1;
 }
 
 static void turn_to_else(Worker *w, const Row *row) {
@@ -250,13 +251,13 @@ static void turn_to_else(Worker *w, const Row *row) {
     int then = w->items[row->region];
     w->parent = region->parent < 0 ? -1 : w->items[region->parent];
     add(w, WORK_ELSE, 1, region->head)->of = then;
-    w->items[row->region] = (int)w->prog->plan->work.count - 1;
+    w->items[row->region] = (int)edit_plan(w->prog)->work.count - 1;
 }
 
 /* From here to the target: what follows in each region may not be executed. */
 static void leave(Worker *w, const Row *row) {
     for (int region = row->region; region >= 0; region = w->code->regions.items[region].parent) {
-        if (w->items[region] >= 0) w->prog->plan->work.items[w->items[region]].bound = true;
+        if (w->items[region] >= 0) edit_plan(w->prog)->work.items[w->items[region]].bound = true;
         if (region == row->target) return;
     }
 }

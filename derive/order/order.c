@@ -1,6 +1,7 @@
 /* What an instance waits for before each statement, because it has accessed the same elements
  * before: its threads, the copies that it has issued, a fence between proxies. Needs classes, and
  * what `written` finds about stages. */
+#include "derive/edit.h"
 #include "derive/order.h"
 
 #include <stdlib.h>
@@ -47,11 +48,11 @@ static int by_object(const void *a, const void *b) {
 
 /* Accesses of one role to one tensor */
 static void order_object(const Prog *prog, Algebra *algebra, const Place *const *places,
-                         size_t count) {
+                         size_t count, RowOrder *const *orders) {
     bool writes = false;
     for (size_t i = 0; i < count; i++) writes |= places[i]->write;
     if (!writes) return;
-    RowOrder *rows = plan_role(prog, places[0]->role)->order;
+    RowOrder *rows = orders[places[0]->role - prog->roles.items];
     bool disjoint = place_all_disjoint(prog, algebra, places, count);
     for (size_t i = 0; i < count; i++)
         for (size_t k = i; k < (disjoint ? i + 1 : count); k++) {
@@ -64,7 +65,7 @@ static void order_object(const Prog *prog, Algebra *algebra, const Place *const 
         }
 }
 
-static void order_tensors(Arena *arena, const Prog *prog) {
+static void order_tensors(Arena *arena, const Prog *prog, RowOrder *const *orders) {
     Places places = {0};
     places_find(arena, prog, &places);
     if (!places.count) return;
@@ -77,7 +78,7 @@ static void order_tensors(Arena *arena, const Prog *prog) {
             if (sorted[end]->role != sorted[i]->role ||
                 sorted[end]->access->object != sorted[i]->access->object)
                 break;
-        order_object(prog, algebra, sorted + i, end - i);
+        order_object(prog, algebra, sorted + i, end - i, orders);
     }
 }
 
@@ -93,24 +94,32 @@ static bool has_readers(const Prog *prog, const Role *role, const Tile *tile) {
 }
 
 /* `shared` tiles: other threads may still read the target, and the copy engine may read it next. */
-static void order_row(const Prog *prog, const Role *role, int at, const Tile *tile) {
-    RowOrder *order = &plan_role(prog, role)->order[at];
+static void order_row(const Prog *prog, const Role *role, int at, const Tile *tile,
+                      RowOrder *order) {
     order->publishes = tile->target.space == SPACE_SHARED;
     order->threads = order->publishes || has_readers(prog, role, tile) ||
                      plan_role(prog, role)->stages.waits[at];
 }
 
 void order_find(Arena *arena, Prog *prog) {
+    RowOrder **orders = NEW_ARRAY(arena, RowOrder *, prog->roles.count + 1);
     for (size_t r = 0; r < prog->roles.count; r++) {
         const Role *role = &prog->roles.items[r];
         const FlowCode *code = role->code;
-        plan_role(prog, role)->order = NEW_ARRAY(arena, RowOrder, code->rows.count + 1);
+        orders[r] = NEW_ARRAY(arena, RowOrder, code->rows.count + 1);
+        edit_role(prog, role)->order = orders[r];
         for (size_t at = 0; at < code->rows.count; at++) {
             const Row *row = code_row(code, (int)at);
-            if (row->kind == ROW_TILE && row->tile) order_row(prog, role, (int)at, row->tile);
+            if (row->kind == ROW_TILE && row->tile)
+                order_row(prog, role, (int)at, row->tile, &orders[r][at]);
         }
     }
     Arena *scratch = arena_scratch(arena);
-    order_tensors(scratch, prog);
+    order_tensors(scratch, prog, orders);
     arena_free(scratch);
+}
+
+void order_give(const Prog *prog, const StageOrder *stages) {
+    for (size_t r = 0; r < prog->roles.count; r++)
+        edit_role(prog, &prog->roles.items[r])->stages = stages[r];
 }

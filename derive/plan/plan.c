@@ -1,4 +1,5 @@
 /* Completes the plan when all facts that it is built from are known. */
+#include "derive/edit.h"
 #include "derive/plan.h"
 
 static bool copies_out(const FlowCode *code) {
@@ -10,10 +11,10 @@ static bool copies_out(const FlowCode *code) {
 }
 
 void plan_make(Arena *arena, Prog *prog) {
-    Plan *plan = prog->plan;
+    Plan *plan = edit_plan(prog);
     for (size_t r = 0; r < prog->roles.count; r++) {
         FlowCode *code = prog->roles.items[r].code;
-        RolePlan *role = &plan->roles[r];
+        RolePlan *role = edit_role(prog, code->role);
         role->drains = copies_out(code);
         role->rows = plan_rows(arena, code);
         if (code->role->in_turn) role->skipped = plan_skipped(arena, code);

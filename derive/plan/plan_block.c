@@ -1,5 +1,6 @@
 /* The plan of the whole block: the map of shared memory, branches of warps to their roles, and
  * the number of blocks of an SM. */
+#include "derive/edit.h"
 #include "derive/plan.h"
 #include "derive/resources/resources.h"
 
@@ -135,7 +136,7 @@ static void find_entries(Mapper *m) {
     const Plan *plan = m->plan;
     bool handed_out = plan->launch_registers != 0;
     for (size_t r = 0; r < m->prog->roles.count; r++) {
-        RolePlan *role = &plan->roles[r];
+        RolePlan *role = edit_role(m->prog, &m->prog->roles.items[r]);
         role->direct = !handed_out || fills_groups(role, &m->prog->roles.items[r]);
         if (handed_out && role->direct)
             role->entered_with = changed_registers(plan, role->registers);
@@ -145,7 +146,7 @@ static void find_entries(Mapper *m) {
 /* ---- all ------------------------------------------------------------------------------------- */
 
 void plan_block(Arena *arena, const Prog *prog) {
-    Plan *plan = prog->plan;
+    Plan *plan = edit_plan(prog);
     Mapper mapper = {arena, prog, plan};
     for (size_t p = 0; p < prog->pipes.count; p++) map_pipe(&mapper, &prog->pipes.items[p]);
     for (size_t r = 0; r < prog->roles.count; r++) map_tiles(&mapper, &prog->roles.items[r]);

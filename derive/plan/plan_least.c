@@ -2,6 +2,7 @@
  * derived preconditions that compare it, or its remainder, with a constant. Threads need not ask
  * whether elements below the least value are inside of a tensor, and ask once for as many as the
  * divisor. */
+#include "derive/edit.h"
 #include "derive/plan.h"
 
 static void note(int64_t *least, const Expr *symbol, int64_t value) {
@@ -57,8 +58,8 @@ void plan_least(Arena *arena, const Prog *prog) {
         note_condition(least, row->condition);
         note_divisor(divisors, row->condition);
     }
-    prog->plan->least = least;
-    prog->plan->divisors = divisors;
+    edit_plan(prog)->least = least;
+    edit_plan(prog)->divisors = divisors;
 }
 
 int64_t plan_divisor(const Plan *plan, const Expr *expr) {

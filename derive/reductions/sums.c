@@ -5,6 +5,7 @@
  * how often the loops between the beginning and the end of the sum run.
  *
  * A row is a place along any axis but the last of a tensor that is written, if it has several. */
+#include "derive/edit.h"
 #include "derive/tiles.h"
 #include "flow/values.h"
 
@@ -147,7 +148,7 @@ static void add_sum(Finder *f, const char *name, const char *how, bool threads) 
     const char *text = arena_printf(f->arena, "`%s` of `%s`: %s%s", name, f->role->name, how,
                                     f->loops.length > 0 ? f->loops.text : "");
     SumPlan sum = {text, f->why, threads, code_row(f->code, f->at)->span};
-    vec_push(f->arena, &f->prog->plan->sums, sum);
+    vec_push(f->arena, &edit_plan(f->prog)->sums, sum);
 }
 
 static void begin(Finder *f, int at) {

@@ -1,5 +1,6 @@
 /* Resources of a block. Needs classes and the uses of pipes; plans warps, lanes, named
  * barriers, arrivals and the map of shared memory, or refuses with a table of their users. */
+#include "derive/edit.h"
 #include "derive/resources/resources.h"
 #include "flow/multiplied.h"
 
@@ -29,7 +30,7 @@ static void scan_row(LaneScan *scan, const Row *row, const RowOrder *order) {
 }
 
 static void settle_lanes(Resources *res, Role *role, int *next_barrier) {
-    RolePlan *plan = plan_role(res->prog, role);
+    RolePlan *plan = edit_role(res->prog, role);
     LaneScan scan = {.res = res, .role = role};
     for (size_t at = 0; at < role->code->rows.count; at++)
         scan_row(&scan, &role->code->rows.items[at], &plan->order[at]);
@@ -86,9 +87,10 @@ static const char *warps_piece(Resources *res, const Role *role, int pipe) {
 /* Every phase of a barrier needs at least one arrival of each warp that waits for it: otherwise
  * that warp could be lapped. */
 static void settle_full(Resources *res, int index, const Pipe *pipe) {
-    uint32_t *arrivals = &res->plan->pipes[index].arrivals[END_PRODUCE];
+    PipePlan *plan = edit_pipe(res->prog, pipe);
+    uint32_t *arrivals = &plan->arrivals[END_PRODUCE];
     Role *role = &res->prog->roles.items[pipe->producer];
-    PipeUse *use = &role->pipes[index];
+    PipeUse *use = edit_use(role, index);
     unsigned *by = &use->arrives[END_PRODUCE];
     int takes = role_takers(role, index), warps = takes * role->warps;
     Str text = str_new(res->arena);
@@ -110,15 +112,16 @@ static void settle_full(Resources *res, int index, const Pipe *pipe) {
         *arrivals += (uint32_t)warps;
         add_piece(&text, warps_piece(res, role, index));
     }
-    res->plan->pipes[index].reasons[END_PRODUCE] = text.text;
+    plan->reasons[END_PRODUCE] = text.text;
 }
 
 /* A matrix instruction is executed by all warps of a warpgroup (PTX ISA 9.7.15.1): when it is
  * complete in one warp, all have issued it. This does not hold for a stage that is released
  * without one. */
 static void settle_empty(Resources *res, const Role *role, int index, Str *text) {
-    uint32_t *arrivals = &res->plan->pipes[index].arrivals[END_CONSUME];
-    PipeUse *use = &role->pipes[index];
+    uint32_t *arrivals =
+        &edit_pipe(res->prog, &res->prog->pipes.items[index])->arrivals[END_CONSUME];
+    PipeUse *use = edit_use(role, index);
     int takes = role_takers(role, index);
     bool once = agents_arrive(agents_at(use->agents, END_CONSUME)) == ARRIVES_INSTANCE &&
                 flow_always_multiplied(res->arena, role->code, index);
@@ -169,7 +172,7 @@ static bool has_ends(const Prog *prog, const Pipe *pipe) {
  * released it */
 static void settle_empties(Resources *res, int index, const Pipe *pipe) {
     Prog *prog = res->prog;
-    PipePlan *plan = &res->plan->pipes[index];
+    PipePlan *plan = edit_pipe(prog, pipe);
     Str text = str_new(res->arena);
     for (size_t c = 0; c < pipe->consumers.count; c++) {
         int consumer = pipe->consumers.items[c];
@@ -201,14 +204,13 @@ static void settle_arrivals(Resources *res) {
         if (has_uses(prog, pipe->producer)) settle_full(res, (int)p, pipe);
         if (has_ends(prog, pipe)) settle_fences(res, (int)p, pipe);
         settle_empties(res, (int)p, pipe);
-        settle_declared(&res->plan->pipes[p], pipe);
+        settle_declared(edit_pipe(prog, pipe), pipe);
     }
 }
 
 void resources_check(Arena *arena, Prog *prog, Diags *diags) {
-    Resources res = {.arena = arena, .prog = prog, .plan = prog->plan, .diags = diags};
-    for (size_t r = 0; r < prog->roles.count; r++)
-        resources_tiles(&prog->roles.items[r], &res.plan->roles[r]);
+    Resources res = {.arena = arena, .prog = prog, .plan = edit_plan(prog), .diags = diags};
+    for (size_t r = 0; r < prog->roles.count; r++) resources_tiles(prog, &prog->roles.items[r]);
     resources_warps(&res);
     settle_barriers(&res);
     settle_arrivals(&res);

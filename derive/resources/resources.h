@@ -38,7 +38,7 @@ bool hands_out_registers(const Prog *prog);
 int accumulator_registers(const Prog *prog, const Role *role);
 
 /* counts the registers of tiles; needs their layouts */
-void resources_tiles(const Role *role, RolePlan *plan);
+void resources_tiles(const Prog *prog, const Role *role);
 void resources_warps(Resources *res);     /* needs roles; sets first_warp and plan->warps */
 void resources_registers(Resources *res); /* needs first_warp; sets registers */
 /* needs layouts; sets offsets, strides, plan->shared_bytes */

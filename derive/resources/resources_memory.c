@@ -1,6 +1,7 @@
 /* The map of a block's shared memory: pipes and `shared` tiles by descending alignment, then the
  * barriers. Each stage starts at a multiple of its strictest field's alignment, so that stage i
  * of any field is at base + i * stride. */
+#include "derive/edit.h"
 #include "derive/resources/resources.h"
 
 #define BARRIER_BYTES   8
@@ -55,7 +56,7 @@ static uint32_t next_alignment(const Pipe *pipe, const PipePlan *plan, uint32_t 
 
 /* Returns the bytes of a stage. */
 static uint64_t lay_out_stage(Resources *res, const Pipe *pipe, uint32_t *alignment) {
-    PipePlan *plan = plan_pipe(res->prog, pipe);
+    PipePlan *plan = edit_pipe(res->prog, pipe);
     uint64_t offset = 0;
     *alignment = 1;
     if (pipe - res->prog->pipes.items == res->prog->draws.tiles)
@@ -105,7 +106,7 @@ static void collect(Resources *res, Pieces *pieces) {
             const Role *role = &prog->roles.items[r];
             const RoleTile *tile = &role->tiles.items[i];
             if (tile->in_registers) continue;
-            TilePlan *plan = &res->plan->roles[r].tiles[i];
+            TilePlan *plan = edit_tile(prog, role, (int)i);
             Piece piece = {
                 .role = role, .tile = tile, .plan = plan, .alignment = alignment_of(&plan->layout)};
             piece.each = up_to(tile_bytes(&plan->layout, tile->type, tile->rank, tile->extents),
@@ -133,7 +134,7 @@ static uint64_t place(Resources *res, Pieces *pieces) {
         next->placed = true;
         offset = up_to(offset, next->alignment);
         if (next->pipe)
-            plan_pipe(res->prog, next->pipe)->offset = cut(offset);
+            edit_pipe(res->prog, next->pipe)->offset = cut(offset);
         else
             next->plan->offset = cut(offset);
         offset = plus(offset, next->bytes);
@@ -142,8 +143,9 @@ static uint64_t place(Resources *res, Pieces *pieces) {
     for (size_t i = 0; i < res->prog->pipes.count; i++) {
         const Pipe *pipe = &res->prog->pipes.items[i];
         uint64_t bytes = times((uint64_t)(pipe->stages > 0 ? pipe->stages : 0), BARRIER_BYTES);
-        res->plan->pipes[i].barriers[END_PRODUCE] = cut(offset);
-        res->plan->pipes[i].barriers[END_CONSUME] = cut(plus(offset, bytes));
+        uint32_t *barriers = edit_pipe(res->prog, pipe)->barriers;
+        barriers[END_PRODUCE] = cut(offset);
+        barriers[END_CONSUME] = cut(plus(offset, bytes));
         offset = plus(offset, 2 * bytes);
     }
     return offset;
@@ -214,7 +216,7 @@ static bool without_padding(const Prog *prog) {
         }
     for (size_t r = 0; r < prog->roles.count; r++)
         for (size_t t = 0; t < prog->roles.items[r].tiles.count; t++) {
-            Layout *layout = &prog->plan->roles[r].tiles[t].layout;
+            Layout *layout = &edit_tile(prog, &prog->roles.items[r], (int)t)->layout;
             any |= layout->padding > 0;
             layout->padding = 0;
         }

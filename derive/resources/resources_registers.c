@@ -1,6 +1,7 @@
 /* Registers of a block's threads. All are launched with the same number; setmaxnreg, which whole
  * warpgroups execute, moves registers from warpgroups that issue copies to those that compute.
  * Budgets are stated, or derived if accumulators of matrix instructions need them. */
+#include "derive/edit.h"
 #include "derive/resources/resources.h"
 
 /* limits of setmaxnreg: multiples of 8 from 24 to 256 */
@@ -117,12 +118,13 @@ static bool holds_tile(const Role *role, size_t tile, size_t where) {
     return held->in_registers && tile <= where && (int)where < held->until;
 }
 
-void resources_tiles(const Role *role, RolePlan *plan) {
+void resources_tiles(const Prog *prog, const Role *role) {
+    RolePlan *plan = edit_role(prog, role);
     int64_t most = 0;
     for (size_t at = 0; at < role->tiles.count; at++) {
         int64_t registers = 0;
         const RoleTile *tile = &role->tiles.items[at];
-        if (tile->in_registers) count_tile(tile, &plan->tiles[at]);
+        if (tile->in_registers) count_tile(tile, edit_tile(prog, role, (int)at));
         plan->accumulates |= tile->in_registers && layout_accumulates(&plan->tiles[at].held);
         for (size_t i = 0; i <= at; i++)
             if (holds_tile(role, i, at)) registers += plan->tiles[i].registers;
@@ -395,7 +397,8 @@ void resources_registers(Resources *res) {
     derive(res);
     for (size_t i = 0; i < prog->roles.count; i++) {
         const Role *role = &prog->roles.items[i];
-        plan->roles[i].registers = res->groups.regs[plan->roles[i].first_warp / WARPGROUP_WARPS];
+        RolePlan *own = edit_role(prog, role);
+        own->registers = res->groups.regs[own->first_warp / WARPGROUP_WARPS];
         if (role->regs && (!greedy || role->regs > greedy->regs)) greedy = role;
     }
     for (int g = 0; g < count; g++) {

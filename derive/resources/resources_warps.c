@@ -1,12 +1,13 @@
 /* Warps of a block. Roles of four warps or more begin at a warpgroup, in declared order; smaller
  * ones fill the first warpgroup with room whose stated registers agree with theirs, because
  * setmaxnreg applies to a whole warpgroup (PTX ISA 9.7.20.5). */
+#include "derive/edit.h"
 #include "derive/resources/resources.h"
 
 static void take(Resources *res, const Role *role, int group, int at) {
     Groups *groups = &res->groups;
     int left = role_warps(role);
-    plan_role(res->prog, role)->first_warp = group * WARPGROUP_WARPS + at;
+    edit_role(res->prog, role)->first_warp = group * WARPGROUP_WARPS + at;
     for (; left > 0 && group < MAX_GROUPS; group++, at = 0) {
         int taken = left < WARPGROUP_WARPS - at ? left : WARPGROUP_WARPS - at;
         groups->used[group] = at + taken;

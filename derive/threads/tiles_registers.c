@@ -1,5 +1,6 @@
 /* Distribution of register tiles over threads: from the statements that use them to
  * TilePlan.held and Tile.spread. A tile or statement has the spreads of its classes. */
+#include "derive/edit.h"
 #include "derive/threads/spread.h"
 
 #define UNROLLED_MOST 64 /* elements of a thread; more are a loop, if their registers allow it */
@@ -185,7 +186,7 @@ static void role_registers(Registers *r) {
     for (size_t g = 0; g < r->groups.count; g++) {
         const Group *group = &r->groups.items[g];
         int tile = (int)group->first / PROG_MAX_RANK;
-        RegisterLayout *out = group->tile ? &plan_tile(r->tiles->prog, r->role, tile)->held
+        RegisterLayout *out = group->tile ? &edit_tile(r->tiles->prog, r->role, tile)->held
                                           : NEW(r->tiles->arena, RegisterLayout);
         if (group->site) check_apart(r, group->site, group);
         if (group->site && group->site->poisoned) continue;

@@ -6,6 +6,7 @@
  * most 256 elements per axis, its inner extent is a multiple of 16 bytes, and each box must be
  * one dense run of shared memory that starts at a multiple of 128 bytes (PTX ISA, tensor
  * copies). A tile wider than a box, or swizzled, is divided into panels, see Layout. */
+#include "derive/edit.h"
 #include "derive/tiles.h"
 
 #define BOX_INNER_BYTES 16
@@ -554,7 +555,7 @@ void boxes_narrow(Tiles *tiles, const Site *site, const Access *global, BoxPlan 
 
 int boxes_map(Tiles *tiles, const Access *global, BoxPlan *plan, bool store) {
     const Param *param = &tiles->prog->params.items[global->object];
-    Maps *maps = &tiles->prog->plan->maps;
+    Maps *maps = &edit_plan(tiles->prog)->maps;
     Expr *end = param->extents[param->rank - 1];
     plan->copy.granule = store ? store_granule(tiles, param) : 0;
     if (plan->copy.granule > 0) {

@@ -3,6 +3,7 @@
  *
  * Visits every tile statement of every role once, then `ensures`, then all copies together,
  * because their layouts must agree. */
+#include "derive/edit.h"
 #include "derive/order.h"
 #include "flow/code.h"
 
@@ -143,13 +144,13 @@ static void check_ensures(Tiles *tiles) {
 /* ---- uses of pipes and tensors --------------------------------------------------------------- */
 
 static PipeUse *use_of(const Site *site, const Access *access) {
-    return &site->role->pipes[site->role->handles.items[access->object].pipe];
+    return edit_use(site->role, site->role->handles.items[access->object].pipe);
 }
 
 static void note_read(Prog *prog, Role *role, const Access *read) {
     if (read->space == SPACE_GLOBAL) prog->params.items[read->object].by_pointer = true;
     if (read->space == SPACE_STAGE)
-        role->pipes[role->handles.items[read->object].pipe].agents |= AGENT_BIT(LOADS_OUT);
+        edit_use(role, role->handles.items[read->object].pipe)->agents |= AGENT_BIT(LOADS_OUT);
 }
 
 static bool is_operand(const Tile *tile, const Access *access) {
@@ -208,7 +209,7 @@ static void find_turns(Role *role) {
         const Row *row = code_row(code, (int)at);
         if (row->kind != ROW_ACQUIRE || row->every || row->handle < 0) continue;
         int pipe = role->handles.items[row->handle].pipe;
-        if (pipe >= 0 && code_in_grid(code, row->region)) role->pipes[pipe].in_turn = true;
+        if (pipe >= 0 && code_in_grid(code, row->region)) edit_use(role, pipe)->in_turn = true;
     }
 }
 
@@ -224,7 +225,7 @@ static void find_uses(Tiles *tiles) {
         }
         for (size_t h = 0; h < role->handles.count; h++)
             if (role->handles.items[h].pipe >= 0)
-                role->pipes[role->handles.items[h].pipe].uses = true;
+                edit_use(role, role->handles.items[h].pipe)->uses = true;
     }
     for (size_t i = 0; i < tiles->sites.count; i++) note_site(prog, tiles->sites.items[i]);
     for (size_t p = 0; p < prog->pipes.count; p++) {
@@ -235,7 +236,7 @@ static void find_uses(Tiles *tiles) {
             if (pipe->consumers.items[c] >= 0)
                 out |= agents_at(prog->roles.items[pipe->consumers.items[c]].pipes[p].agents,
                                  END_CONSUME);
-        PipeUse *use = &prog->roles.items[pipe->producer].pipes[p];
+        PipeUse *use = edit_use(&prog->roles.items[pipe->producer], (int)p);
         Agents asynchronous = agents_through(out, PROXY_ASYNC);
         use->waits_copies = agents_completing(use->agents, COMPLETES_ARRIVAL) &&
                             asynchronous & ~agents_completing(out, COMPLETES_AUTHOR);

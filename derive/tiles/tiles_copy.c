@@ -4,6 +4,7 @@
  * First all layouts, because every copy of a tile must agree with the others, and with the
  * matrix instructions that read the tile; then the classes. A statement that is no copy, or a
  * store that fits no box, is a map that the role's threads compute. */
+#include "derive/edit.h"
 #include "derive/tiles.h"
 
 /* ---- positions ------------------------------------------------------------------------------- */
@@ -192,7 +193,7 @@ static void plain_layouts(const Prog *prog) {
     for (size_t r = 0; r < prog->roles.count; r++)
         for (size_t t = 0; t < prog->roles.items[r].tiles.count; t++) {
             const RoleTile *tile = &prog->roles.items[r].tiles.items[t];
-            prog->plan->roles[r].tiles[t].layout =
+            edit_tile(prog, &prog->roles.items[r], (int)t)->layout =
                 plain(tile->rank, tile->extents, tile->address_taken);
         }
 }

@@ -4,6 +4,7 @@
  * registers, runs on a warpgroup's matrix unit (PTX ISA 9.7.15). A contraction without an
  * instruction is refused with the nearest shape that has one; other reductions stay
  * unclassified. */
+#include "derive/edit.h"
 #include "derive/tiles.h"
 
 #define COLUMNS_MOST 256
@@ -430,7 +431,7 @@ void tiles_mma(Tiles *tiles, Site *site) {
         !operand(&c, &tile->mma.b, INDEX_COLUMN, &mma_rows[kind])) {
         site->poisoned = true;
         if (tile->target.space == SPACE_REGISTER)
-            plan_tile(tiles->prog, site->role, tile->target.object)->unspread = true;
+            edit_tile(tiles->prog, site->role, tile->target.object)->unspread = true;
         return;
     }
     tile->mma.kind = kind;

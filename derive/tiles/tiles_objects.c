@@ -1,5 +1,6 @@
 /* What tile statements access: the object of an access, its shape, its name in messages, and the
  * elements that an expression reads. */
+#include "derive/edit.h"
 #include "derive/tiles.h"
 
 /* ---- names and shapes ------------------------------------------------------------------------ */
@@ -77,7 +78,7 @@ Layout *access_layout(const Prog *prog, const Role *role, const Access *access) 
         return &prog->plan->pipes[pipe].fields[access->field].layout;
     }
     if (access->space != SPACE_SHARED) return NULL;
-    return &plan_tile(prog, role, access->object)->layout;
+    return &edit_tile(prog, role, access->object)->layout;
 }
 
 bool same_object(const Access *a, const Access *b) {

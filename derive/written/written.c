@@ -3,6 +3,7 @@
  * followed to the fixed point; a declaration clears the facts; a move keeps the facts about a
  * stage. Needs Code and classes; proves that every payload is complete, its bytes known, and
  * every value written before it is read. */
+#include "derive/edit.h"
 #include "derive/written.h"
 
 /* ---- states ---------------------------------------------------------------------------------- */
@@ -228,15 +229,15 @@ static void find_bytes(const Written *w, uint32_t *bytes) {
 }
 
 Written *written_follow(Arena *arena, Tiles *tiles, Role *role) {
-    StageOrder *order = &plan_role(tiles->prog, role)->stages;
     Written *w = NEW(arena, Written);
     *w = (Written){.tiles = tiles,
                    .arena = arena,
                    .role = role,
                    .code = role->code,
                    .algebra = role->code->algebra};
-    order->waits = w->waits = NEW_ARRAY(tiles->arena, bool, w->code->rows.count + 1);
-    order->bytes = NEW_ARRAY(tiles->arena, uint32_t, tiles->prog->pipes.count + 1);
+    uint32_t *bytes = NEW_ARRAY(tiles->arena, uint32_t, tiles->prog->pipes.count + 1);
+    w->waits = NEW_ARRAY(tiles->arena, bool, w->code->rows.count + 1);
+    edit_role(tiles->prog, role)->stages = (StageOrder){w->waits, bytes};
     if (!role->body || role->instances < 1) return NULL;
     w->releases = NEW_ARRAY(arena, Release, w->code->rows.count + 1);
     w->recorded = NEW_ARRAY(arena, size_t, w->code->rows.count + 1);
@@ -244,6 +245,6 @@ Written *written_follow(Arena *arena, Tiles *tiles, Role *role) {
     written_find_objects(w);
     written_find_loops(w);
     solve(arena, w->code, &rule, w);
-    find_bytes(w, order->bytes);
+    find_bytes(w, bytes);
     return w;
 }
